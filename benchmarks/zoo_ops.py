@@ -73,9 +73,12 @@ LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "row", "column", 
 
 
 def elementwise(random: Random, count: int) -> Iterator[Case]:
-    """One or two operands of any layout; views are part of the call."""
+    """One or two operands of any layout, views being part of the call; numbers of channels."""
     names = {"where": ("where", "where"), "divide": ("divide", "divide")}
     for _ in range(count):
+        if random.random() < 0.1:
+            yield _of_channels(random)
+            continue
         shape = shape_of(random, elements(random), random.choice((1, 2, 2)))
         binary = random.random() < 0.6
         name = random.choice(BINARY[:-1] if binary else UNARY)
@@ -96,6 +99,16 @@ def elementwise(random: Random, count: int) -> Iterator[Case]:
             functions[key] = _on_views(f, ways, library)
         title = f"{name} of {shape} {' and '.join(ways)}"
         yield case(title, inputs, functions)
+
+
+def _of_channels(random: Random) -> Case:
+    """What a batch norm does that only infers."""
+    side, channels = random.choice((1, 7, 14, 28, 56, 112)), random.choice((3, 32, 64, 96, 256))
+    batch = max(1, round(elements(random) / (side * side * channels)))
+    shape = (batch, channels, side, side)
+    inputs = [numbers(*shape), *(numbers(channels, 1, 1, seed=i) for i in (1, 2))]
+    call: Function = lambda x, scale, shift: x * scale + shift  # noqa: E731
+    return case(f"channels of {shape}", inputs, dict.fromkeys((OURS, TORCH, JAX, NUMPY), call))
 
 
 def _on_views(function: Function, ways: list[str], library: Any) -> Function:
@@ -316,15 +329,20 @@ def dtypes(random: Random, count: int) -> Iterator[Case]:
     """Halves, float64 and integers: operators, sums, products, conversions."""
     for _ in range(count):
         dtype = random.choice(("float16", "bfloat16", "float64", *WHOLE))
-        kind = random.choice(("add", "multiply", "exp", "sum", "matmul", "convert", "max"))
+        kind = random.choice(
+            ("add", "multiply", "maximum", "abs", "exp", "sum", "sum over 0", "sum over 1",
+             "matmul", "convert", "convert", "max")
+        )  # fmt: skip
         if kind == "exp" and dtype in WHOLE:
             kind = "add"
         if kind == "matmul":
             side = round(2 ** random.uniform(5, 10))
             shape: tuple[int, ...] = (side, side)
+        elif "over" in kind:
+            shape = shape_of(random, elements(random, 3, 7), 2)
         else:
             shape = (round(elements(random, 3, 7)),)
-        goal = random.choice(("float32", "float64", "int32", "float16"))
+        goal = random.choice(("float32", "float64", "int32", "int64", "int8", "bool", "float16"))
         title = f"{kind}{f' to {goal}' if kind == 'convert' else ''}, {dtype}, {shape}"
         yield Case(
             name=title,
@@ -344,11 +362,14 @@ def _dtype_builds(shape: tuple[int, ...], dtype: str, kind: str, goal: str) -> d
     by_us: dict[str, Any] = {
         "add": lambda x, y: x + y, "multiply": lambda x, y: x * y, "exp": lambda x, y: F.exp(x),
         "sum": lambda x, y: F.sum(x), "matmul": lambda x, y: x @ y, "max": lambda x, y: F.max(x),
-        "convert": lambda x, y: x.astype(goal),
+        "convert": lambda x, y: x.astype(goal), "maximum": F.maximum, "abs": lambda x, y: F.abs(x),
+        "sum over 0": lambda x, y: F.sum(x, axis=0), "sum over 1": lambda x, y: F.sum(x, axis=1),
     }  # fmt: skip
     by_torch = {
         **by_us, "exp": lambda x, y: torch.exp(x), "sum": lambda x, y: torch.sum(x),
         "max": lambda x, y: torch.max(x), "convert": lambda x, y: x.to(getattr(torch, goal)),
+        "maximum": torch.maximum, "abs": lambda x, y: torch.abs(x),
+        "sum over 0": lambda x, y: torch.sum(x, 0), "sum over 1": lambda x, y: torch.sum(x, 1),
     }  # fmt: skip
 
     def wide(z: Any) -> Any:

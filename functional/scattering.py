@@ -201,7 +201,7 @@ def index_reduce(
     wide = moveaxis(slices, 0, at) if indices.shape else slices
     column = (1,) * at + (-1,) + (1,) * (len(x.shape) - at - 1)
     return scatter_reduce(
-        x, indices.reshape(column), wide, axis=at, mode=mode, include_self=include_self
+        x, reshape(indices, column), wide, axis=at, mode=mode, include_self=include_self
     )
 
 

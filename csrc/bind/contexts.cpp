@@ -1,4 +1,6 @@
 // Context managers over states of the core: see context.h for why they are written here.
+#include <algorithm>
+
 #include "bind/context.h"
 #include "engine/engine.h"
 #include "engine/profile.h"
@@ -6,10 +8,33 @@
 namespace tensorlike::bind {
 namespace {
 
+// The blocks of this thread that say what is recorded, the innermost last. They end in any order: a
+// generator may have been left open inside of one.
+struct Pauses {
+  std::vector<std::pair<uint64_t, int>> open;  // its number, and the level that it pauses
+  int outside = 0;                             // the level outside of them all
+
+  uint64_t begin(int level) {
+    static uint64_t last = 0;  // under the GIL
+    if (open.empty()) outside = paused_level();
+    open.emplace_back(++last, level);
+    set_paused_level(level);
+    return last;
+  }
+  void end(uint64_t number) {
+    const auto is_it = [&](const auto& block) { return block.first == number; };
+    const auto found = std::find_if(open.begin(), open.end(), is_it);
+    if (found == open.end()) return;  // it began in another thread
+    open.erase(found);
+    set_paused_level(open.empty() ? outside : open.back().second);
+  }
+};
+thread_local Pauses pauses;
+
 // Pause(records=False): ops in the block are not recorded; with True they are, by the open tapes.
 struct PauseObject {
   PyObject_HEAD bool records;
-  std::vector<int> previous;  // levels: a block may be entered again inside itself
+  std::vector<uint64_t> entered;  // a block may be entered again inside itself
 };
 PauseObject& pause_in(PyObject* self) { return *reinterpret_cast<PauseObject*>(self); }
 
@@ -22,31 +47,32 @@ PyObject* pause_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     PyObject* self = checked(cls->tp_alloc(cls, 0));
     pause_in(self).records = records != 0;
-    new (&pause_in(self).previous) std::vector<int>;
+    new (&pause_in(self).entered) std::vector<uint64_t>;
     return self;
   });
 }
 
 void pause_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
-  pause_in(self).previous.~vector();
+  pause_in(self).entered.~vector();
   cls->tp_free(self);
   Py_DECREF(cls);
 }
 
 PyObject* pause_enter(PyObject* self, PyObject*) {
   return guarded([&] {
-    pause_in(self).previous.push_back(paused_level());
-    set_paused_level(pause_in(self).records ? -1 : innermost_level());
+    std::vector<uint64_t>& entered = pause_in(self).entered;
+    entered.reserve(entered.size() + 1);
+    entered.push_back(pauses.begin(pause_in(self).records ? -1 : innermost_level()));
     return Py_NewRef(self);
   });
 }
 
 PyObject* pause_exit(PyObject* self, PyObject*) {
-  std::vector<int>& previous = pause_in(self).previous;
-  if (!previous.empty()) {
-    set_paused_level(previous.back());
-    previous.pop_back();
+  std::vector<uint64_t>& entered = pause_in(self).entered;
+  if (!entered.empty()) {
+    pauses.end(entered.back());
+    entered.pop_back();
   }
   Py_RETURN_NONE;
 }

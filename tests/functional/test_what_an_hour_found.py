@@ -76,3 +76,12 @@ def test_rounding_to_decimals_takes_bare_values_and_variables(places: int, dtype
     listing = tl.Listing()
     y = tl.round(listing.input("x", (3,), wanted.dtype), decimals=places)
     assert listing.run(y, wanted).tolist() == tl.round(wanted, decimals=places).tolist()
+
+
+def test_reductions_by_index_take_bare_values_and_variables() -> None:
+    x, indices, value = (tl.tensor(values) for values in ([1, 2], [0, 0], [3, 4]))
+    bare: Any = F.index_reduce(x, tl.RawTensor([0, 0]), value, axis=0, mode="prod")
+    listing = tl.Listing()
+    given = listing.input("i", (2,), tl.int64)
+    y = F.index_reduce(x, given, value, axis=0, mode="prod")
+    assert np.asarray(bare).tolist() == [12, 2] == listing.run(y, indices).tolist()

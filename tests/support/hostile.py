@@ -36,6 +36,7 @@ from support.liars import LIARS, Mine, random_value
 from support.watching import (
     contents,
     drawn,
+    has_a_frame_of_ours,
     is_of_a_given_function,
     live,
     names_what_was_called,
@@ -207,7 +208,7 @@ class Runner:
             if self.checks_names and not is_named and not is_of_a_given_function(error):
                 self.wrong.append(f"{what}: {error!r} does not name it")
         except BaseException as error:
-            if not is_of_a_given_function(error):
+            if not (is_of_a_given_function(error) and has_a_frame_of_ours(error)):
                 self.wrong.append(f"{what}: {error!r} is not documented")
         finally:
             with contextlib.suppress(*DOCUMENTED):

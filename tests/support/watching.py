@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,6 +88,12 @@ def is_of_a_given_function(error: BaseException) -> bool:
     module = frame.tb_frame.f_globals.get("__name__", "") if frame is not None else ""
     is_caller = frame is not None and frame.tb_frame.f_code.co_name in ("attempt", "__call__")
     return not is_caller and module.partition(".")[0] not in ("tensorlike", "numpy", "opt_einsum")
+
+
+def has_a_frame_of_ours(error: BaseException) -> bool:
+    """Whether it came through the package: from what a call was given, not from what was called."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(f.f_globals.get("__name__", "").startswith("tensorlike") for f, _ in frames)
 
 
 def _flat(text: str) -> str:

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onnx/item.h"
 #include "base/json.h"
+#include "onnx/item.h"
 
 namespace tensorlike::onnx {
 

@@ -26,7 +26,7 @@ from ..imperative import (
 from ..imperative.arrays import steady
 from ..imperative.indexing import index_op
 from ..imperative.sizes import as_size
-from ..ops import Transpose
+from ..ops import Fill, Transpose
 from .arguments import integer, makes, named, one_op
 from .generated import (
     broadcast_to,
@@ -96,6 +96,12 @@ def dims_of(shape: Any) -> tuple[int, ...]:
     except TypeError:
         got = ", ".join(type(dim).__name__ for dim in dims[:4])
         raise ParameterError("shape must be an integer or several.", got=got) from None
+
+
+def filled(shape: Any, value: int, dtype: Any, device: str | None) -> Any:
+    """The op that makes a tensor of one number; float32, where nothing is said."""
+    wanted = "float32" if dtype is None else dtype
+    return makes(Fill(shape=dims_of(shape), fill_value=value, dtype=wanted, device=device))
 
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:

@@ -24,9 +24,8 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.devices import lives_on
-from ..ops import Fill
-from .arguments import creating_op, integer, makes, named
-from .arranging import as_tensor, dims_of
+from .arguments import creating_op, integer, named
+from .arranging import as_tensor, filled
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 from .stacking import broadcast_arrays
 
@@ -111,7 +110,7 @@ def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
         >>> tl.zeros(2)
         tensor([0., 0.])
     """
-    return _filled(shape, 0, dtype, device)
+    return filled(shape, 0, dtype, device)
 
 
 @creating_op
@@ -131,13 +130,7 @@ def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tens
         >>> tl.ones((1, 2), dtype=tl.int64)
         tensor([[1, 1]])
     """
-    return _filled(shape, 1, dtype, device)
-
-
-def _filled(shape: _Shape, value: int, dtype: Any, device: str | None) -> Any:
-    """The op that makes these."""
-    wanted = "float32" if dtype is None else dtype
-    return makes(Fill(shape=dims_of(shape), fill_value=value, dtype=wanted, device=device))
+    return filled(shape, 1, dtype, device)
 
 
 @creating_op
@@ -157,7 +150,7 @@ def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
         >>> tl.empty((2, 3)).shape
         (2, 3)
     """
-    return _filled(shape, 0, dtype, device)
+    return filled(shape, 0, dtype, device)
 
 
 @named

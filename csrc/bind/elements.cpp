@@ -29,7 +29,10 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
-void add_elements(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_elements(PyObject* module) {
+  check(PyModule_AddFunctions(module, module_methods));
+  add_numpy_arrays(module);
+}
 
 void note_read(PyObject* wrapper) {
   if (read_hook == nullptr || !is_wrapper(wrapper) || value_of(wrapper) == nullptr) return;

@@ -157,8 +157,6 @@ PYBIND11_MODULE(_C, m) {
     add_tensors(module);
     add_functions(module);
     add_named(module);
-    add_numbers(module);
-    add_numpy_arrays(module);
     add_complex_forms(module);
     add_tapes(module);
     add_programs(module);

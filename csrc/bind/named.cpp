@@ -249,6 +249,9 @@ PyType_Spec named_spec = {"tensorlike._C.Named", sizeof(NamedObject), 0,
 
 }  // namespace
 
-void add_named(PyObject* module) { add_type(module, named_spec, nullptr); }
+void add_named(PyObject* module) {
+  add_type(module, named_spec, nullptr);
+  add_numbers(module);
+}
 
 }  // namespace tensorlike::bind

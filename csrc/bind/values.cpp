@@ -72,19 +72,14 @@ int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   return visit_held(self, visit, arg);
 }
 
-void exchange(PyObject* wrapper, Ref<Value> value) {
-  Value* previous = as_tensor(wrapper)->value;
-  as_tensor(wrapper)->value = value.detach();
-  if (previous != nullptr) previous->release();
-}
-
 // What a wrapper holds can be exchanged, and every cycle leads through something of Python's that
 // can: other tensor-likes stay as they are. Nobody can reach the wrapper any more, so no journal
 // that is open meanwhile hears of it.
 int tensor_clear(PyObject* self) {
   static const Ref<Value>& nothing = *new Ref<Value>(RawTensor::scalar(DType::kBool, false));
   Value* value = value_of(self);
-  if (value != nullptr && is_wrapper(self) && may_hold_python(*value)) exchange(self, nothing);
+  if (value != nullptr && is_wrapper(self) && may_hold_python(*value))
+    rebind_unnoted(self, nothing);
   return 0;
 }
 
@@ -176,9 +171,7 @@ PyObject* get_dtype(PyObject* self, void*) {
   });
 }
 PyObject* get_ndim(PyObject* self, void*) {
-  if (const RawTensor* raw = raw_under(value_of(self))) {
-    return PyLong_FromSize_t(raw->shape.size());
-  }
+  if (const auto* raw = raw_under(value_of(self))) return PyLong_FromSize_t(raw->shape.size());
   return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
 }
 PyObject* get_size(PyObject* self, void*) {
@@ -339,7 +332,9 @@ void rebind_unnoted(PyObject* wrapper, Ref<Value> value) {
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);
   }
-  exchange(wrapper, std::move(value));
+  Value* previous = as_tensor(wrapper)->value;
+  as_tensor(wrapper)->value = value.detach();
+  if (previous != nullptr) previous->release();
 }
 
 PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,

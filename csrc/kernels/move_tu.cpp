@@ -250,6 +250,12 @@ void transpose(const MoveBlock& b) {
   transpose_thin<kSize>(b);
 }
 
+// A word at any address: of a const one twice as wide, GCC forgets what the typedef says.
+template <int kSize>
+struct [[gnu::packed, gnu::may_alias]] Packed {
+  Lane<kSize> word;
+};
+
 // Every second word. A word is the lower half of one twice as wide, and halves of those are what
 // processors are quick at; the last of them would reach beyond the row.
 template <int kSize>
@@ -257,10 +263,10 @@ void copy_seconds(char* out, const char* in, int64_t n) {
   if (n == 0) return;
   if constexpr (kSize <= 4) {
     auto* to = reinterpret_cast<Loose<kSize>*>(out);
-    const auto* from = reinterpret_cast<const Loose<2 * kSize>*>(in);
+    const auto* from = reinterpret_cast<const Packed<2 * kSize>*>(in);
     constexpr int kShift = std::endian::native == std::endian::little ? 0 : 8 * kSize;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i] >> kShift);
+    for (int64_t i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i].word >> kShift);
     move_word<kSize>(out + (n - 1) * kSize, in + (n - 1) * 2 * kSize);
   } else {
     for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in + i * 2 * kSize);

@@ -48,6 +48,11 @@ PyObject* item_of(const RawTensor& tensor) {
   return number_of(*moved(tensor, Device()));
 }
 
+PyObject* item_in(PyObject* tensor_like) {
+  note_read(tensor_like);
+  return item_of(*elements_of(to_value(tensor_like)));
+}
+
 Ref<RawTensor> elements_of(Ref<Value> value) {
   while (value && value->tag != Value::kRaw) {
     Ref<Value> inner;

@@ -7,6 +7,8 @@ namespace tensorlike::bind {
 
 // One element as a Python number.
 PyObject* item_of(const RawTensor& x);
+// The same of what a tensor-like is around, which Python is about to see.
+PyObject* item_in(PyObject* tensor_like);
 PyObject* number_of(const RawTensor& x);  // the first; there must be one, in the host's memory
 // All as nested lists.
 PyObject* to_lists(PyObject*, PyObject* tensor);

@@ -226,10 +226,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 // The one element. Classes of Python's may say it otherwise.
 PyObject* element_of(PyObject* self) {
   if (!is_own_wrapper(Py_TYPE(self))) return PyObject_CallMethod(self, "item", nullptr);
-  return guarded([&] {
-    note_read(self);
-    return item_of(*elements_of(to_value(self)));
-  });
+  return guarded([&] { return item_in(self); });
 }
 
 int truth(PyObject* self) {

@@ -186,10 +186,7 @@ PyObject* get_device(PyObject* self, void*) {
 }
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] {
-    note_read(self);
-    return item_of(*elements_of(to_value(self)));
-  });
+  return guarded([&] { return item_in(self); });
 }
 
 PyObject* raw_of(PyObject* self, PyObject*) {

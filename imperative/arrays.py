@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _C
-from ..ops import Cast, Copy, Fill
+from .. import _C, ops
 
 
 def as_array(data: Any, dtype: Any = None) -> Any:
@@ -89,7 +88,7 @@ def _refuse_outside(array: Any, dtype: Any) -> None:
     if array.dtype.kind == "f" and limits.bits == 64:  # the largest rounds up to a power of 2
         fits &= whole < float(limits.max)
     if not fits.all():
-        Fill(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)()
+        ops.Fill(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)()
 
 
 def raw_from_dlpack(x: Any) -> _C.RawTensor:
@@ -115,7 +114,7 @@ def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> An
         # A buffer says why, where the elements cannot be had.
         array = np.asarray(memoryview(x))  # type: ignore[arg-type]
     elif dtype is not None and np.dtype(dtype).name != "bfloat16":
-        array = np.asarray(Cast(dtype=_C.float32)(x)[0])
+        array = np.asarray(ops.Cast(dtype=_C.float32)(x)[0])
     else:
         try:
             import ml_dtypes
@@ -143,12 +142,12 @@ def as_asked(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
 def for_numpy(x: _C.RawTensor) -> Any:
     """The elements in a dtype that NumPy has itself, with the same values, from any device."""
     x = on_host(x)
-    return np.asarray(Cast(dtype=_C.float32)(x)[0] if x.dtype is _C.bfloat16 else x)
+    return np.asarray(ops.Cast(dtype=_C.float32)(x)[0] if x.dtype is _C.bfloat16 else x)
 
 
 def on_host(x: _C.RawTensor) -> Any:
     """The same elements on the CPU; the tensor itself where it lives there."""
-    return x if x.device == "cpu" else Copy(device="cpu")(x)[0]
+    return x if x.device == "cpu" else ops.Copy(device="cpu")(x)[0]
 
 
 def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
@@ -182,7 +181,7 @@ def from_bits(data: bytes, shape: tuple[int, ...], dtype: str, device: str = "cp
         )
     raw = _C.RawTensor(stored.reshape(sizes.shape))
     raw = _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
-    return raw if raw.device == device else Copy(device=device)(raw)[0]
+    return raw if raw.device == device else ops.Copy(device=device)(raw)[0]
 
 
 def _not_numbers(data: Any) -> _C.DTypeError:

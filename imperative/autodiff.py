@@ -11,8 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _C
-from ..ops import Fill
+from .. import _C, ops
 from .backward import cotangents_for
 from .carrier import beneath, carried
 from .levels import stopped, under_leaves, unwrapped
@@ -151,7 +150,7 @@ class Recording:
 
 def zeros_like(x: Any) -> Any:
     """Zeros of this shape and dtype: a constant on all levels."""
-    return Fill(shape=x.shape, fill_value=0, dtype=x.dtype)()[0]
+    return ops.Fill(shape=x.shape, fill_value=0, dtype=x.dtype)()[0]
 
 
 @named_around

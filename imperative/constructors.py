@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .. import _C
-from ..ops import Copy
+from .. import _C, imperative, ops
 from .arrays import raw_from_dlpack
 from .devices import lives_on
 from .levels import stopped, unwrapped
 from .naming import named, named_as
-from .symbolic import SymbolicTensor
 from .tensor import Tensor, TensorLike
 
 
@@ -51,12 +49,12 @@ def tensor(
 def _is_of_program(data: Any) -> bool:
     """Whether it is a variable of a program, which has no elements to copy."""
     is_tensor = isinstance(data, _C.TensorWrapper)
-    return is_tensor and isinstance(stopped(unwrapped(data)), SymbolicTensor)
+    return is_tensor and isinstance(stopped(unwrapped(data)), imperative.SymbolicTensor)
 
 
 def _copied(data: Any, dtype: Any) -> Tensor:
     """The same values, without history, as an op of the program makes them."""
-    made = Tensor(Copy()(stopped(unwrapped(data)))[0])
+    made = Tensor(ops.Copy()(stopped(unwrapped(data)))[0])
     return made if dtype is None else made.astype(dtype)
 
 
@@ -82,7 +80,7 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
     if not (isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype)):
         data = _C.RawTensor(data, dtype)
     raw: _C.RawTensor = data
-    return raw if lives_on(raw, device) else Copy(device=device)(raw)[0]
+    return raw if lives_on(raw, device) else ops.Copy(device=device)(raw)[0]
 
 
 @named
@@ -110,5 +108,5 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
             raise _C.ArgumentError(
                 "another device needs a copy", op="from_dlpack", got="copy=False"
             )
-        return Tensor(Copy(device=device)(raw)[0])
-    return Tensor(Copy()(raw)[0] if copy else raw)
+        return Tensor(ops.Copy(device=device)(raw)[0])
+    return Tensor(ops.Copy()(raw)[0] if copy else raw)

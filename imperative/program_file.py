@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import OpBase, builtin
-from ..ops.serialize import deserialize, serialize
+from ..ops.serializing import deserialize, serialize
 from ..ops.sources import restore as restore
 from ..ops.sources import sources_of as sources_of
 from ..ops.versions import class_of

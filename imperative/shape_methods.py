@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _C
-from ..ops import Broadcast, Reshape, Transpose
+from .. import _C, ops
 from .calls import TensorLike, composed_call, spread
 from .generated.methods import TensorMethods
 from .naming import makes, named, one_op
@@ -54,7 +53,7 @@ class ShapedMethods(TensorMethods):
             (2, 12)
         """
         if self.ndim == 0:
-            return makes(Reshape(shape=(1,)))
+            return makes(ops.Reshape(shape=(1,)))
         start, end = (self._axis("flatten", dim) for dim in (start_dim, end_dim))
         if start > end:
             raise _C.ShapeError(
@@ -67,12 +66,12 @@ class ShapedMethods(TensorMethods):
         count = 1
         for size in shape[start : end + 1]:
             count *= size
-        return makes(Reshape(shape=(*shape[:start], count, *shape[end + 1 :])))
+        return makes(ops.Reshape(shape=(*shape[:start], count, *shape[end + 1 :])))
 
     @one_op
     def transpose(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given; reversed when none are."""
-        return makes(Transpose(axes=_together(axes) if axes else _reversed(self)))
+        return makes(ops.Transpose(axes=_together(axes) if axes else _reversed(self)))
 
     @spread("permute_dims")
     def permute(self, *axes: Any) -> Tensor:
@@ -93,7 +92,7 @@ class ShapedMethods(TensorMethods):
         first, second = (self._axis("swapaxes", axis) for axis in (axis1, axis2))
         order = list(range(self.ndim))
         order[first], order[second] = second, first
-        return makes(Transpose(axes=tuple(order)))
+        return makes(ops.Transpose(axes=tuple(order)))
 
     @one_op
     def t(self) -> Tensor:
@@ -106,7 +105,7 @@ class ShapedMethods(TensorMethods):
             raise _C.ShapeError(
                 "at most two dimensions are taken.", op="t", got=f"shape {self.shape}"
             )
-        return makes(Transpose(axes=_reversed(self)))
+        return makes(ops.Transpose(axes=_reversed(self)))
 
     @one_op
     def expand(self, *shape: Any) -> Tensor:
@@ -130,7 +129,7 @@ class ShapedMethods(TensorMethods):
             self.shape[i - new] if size == -1 and i >= new else size
             for i, size in enumerate(wanted)
         ]
-        return makes(Broadcast(shape=tuple(sizes)))
+        return makes(ops.Broadcast(shape=tuple(sizes)))
 
     @named
     def tile(self, *repetitions: Any) -> Tensor:
@@ -200,7 +199,7 @@ class ShapedMethods(TensorMethods):
     @one_op
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
-        return makes(Transpose(axes=_reversed(self)))
+        return makes(ops.Transpose(axes=_reversed(self)))
 
     @property
     @one_op
@@ -215,7 +214,7 @@ class ShapedMethods(TensorMethods):
                 "two dimensions or more are needed", op="mT", got=f"shape {self.shape}"
             )
         *rest, rows, columns = range(self.ndim)
-        return makes(Transpose(axes=(*rest, columns, rows)))
+        return makes(ops.Transpose(axes=(*rest, columns, rows)))
 
     def _axis(self, call: str, axis: int) -> int:
         if not -self.ndim <= axis < self.ndim:

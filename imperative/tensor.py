@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from .. import _C
-from ..ops import Copy
-from . import indexing
+from .. import _C, ops
 from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
@@ -318,7 +317,7 @@ class Tensor(ShapedMethods):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the elements; a leaf stays a leaf."""
-        made = type(self)(Copy()(self.detach())[0]._raw())
+        made = type(self)(ops.Copy()(self.detach())[0]._raw())
         if self.requires_grad:
             if not self.is_leaf:
                 raise _C.AutodiffError(
@@ -369,6 +368,14 @@ def _rebuild(cls: type[Tensor], *parts: Any) -> Tensor:
     return made
 
 
+@functools.cache
+def _indexing() -> Any:
+    """By keys that hold arrays; loaded when there is one."""
+    from . import indexing
+
+    return indexing
+
+
 def _describe(x: Any) -> str:
     return describe(x, Tensor)
 
@@ -380,8 +387,8 @@ replace = _C.replace
 _C.set_hooks(
     Tensor,
     Parameter,
-    indexing.getitem,
-    indexing.setitem,
+    lambda x, key: _indexing().getitem(x, key),
+    lambda x, key, value: _indexing().setitem(x, key, value),
     as_array,
     to_array,
     _describe,

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from . import builtin as builtin
+from typing import TYPE_CHECKING
+
+from . import generated
 from .base import OpBase as OpBase
 from .const import Const as Const
-from .declare import Declared as Declared
-from .declare import declare as declare
-from .generated import *  # noqa: F403
-from .generated import __all__ as _generated
-from .opdef import OpDef as OpDef
-from .serialize import deserialize as deserialize
-from .serialize import serialize as serialize
+from .late import late
 
-__all__ = sorted(
-    [
-        *_generated,
-        "Const",
-        "Declared",
-        "OpBase",
-        "OpDef",
-        "builtin",
-        "declare",
-        "deserialize",
-        "serialize",
-    ]
-)
+if TYPE_CHECKING:
+    from . import builtin as builtin
+    from .declaring import Declared as Declared
+    from .declaring import declare as declare
+    from .generated import *  # noqa: F403
+    from .opdef import OpDef as OpDef
+    from .serializing import deserialize as deserialize
+    from .serializing import serialize as serialize
+
+_LATE = {
+    "builtin": "",
+    "declare": ".declaring",
+    "Declared": ".declaring",
+    "OpDef": ".opdef",
+    "deserialize": ".serializing",
+    "serialize": ".serializing",
+    **dict.fromkeys(generated.__all__, ".generated"),
+}
+__all__ = sorted(["Const", "OpBase", *_LATE])
+__getattr__ = late(__name__, _LATE)
 
 
 def __dir__() -> list[str]:

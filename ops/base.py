@@ -7,10 +7,12 @@ in Python declares its parameters as annotated fields, as a frozen dataclass doe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from .sources import Sources, restore, sources_of
+
+if TYPE_CHECKING:
+    from .sources import Sources
 
 
 class OpBase(_C.OpBase):
@@ -125,6 +127,8 @@ def _rebuild(cls: type[OpBase], params: dict[str, Any], version: int = 1) -> OpB
 
 def op_sources(op: OpBase) -> list[tuple[str, ...]]:
     """The run-time declarations that an op of the core is made of: its class, what it names."""
+    from .sources import sources_of
+
     words = [value for value in op.params().values() if isinstance(value, str)]
     return sources_of([type(op).__name__, *words])
 
@@ -133,6 +137,7 @@ def _rebuild_declared(
     sources: Sources, name: str, params: dict[str, Any], version: int = 1
 ) -> OpBase:
     """An op of this name and version, with the run-time declarations that it is made of."""
+    from .sources import restore
     from .versions import class_of
 
     restore(sources)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import TYPE_CHECKING
 
+from . import generated
 from .base import OpBase
 from .const import Const as Const
-from .generated import *  # noqa: F403
-from .generated import __all__ as _generated
+from .late import late
 
-__all__ = [*_generated, "Const"]
+if TYPE_CHECKING:
+    from .generated import *  # noqa: F403
+
+__all__ = [*generated.__all__, "Const"]
+_LATE = dict.fromkeys(generated.__all__, "..generated")
+__getattr__ = late(__name__, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is here, loaded or not."""
+    return sorted(__all__)
 
 
 def register(name: str, cls: type[OpBase]) -> None:

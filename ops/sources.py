@@ -94,7 +94,7 @@ def restore(sources: Sources) -> None:
     Raises:
         ValueError: a name was declared otherwise here, or must be declared by the reader.
     """
-    from .declare import declare
+    from .declaring import declare
 
     missing = []
     for name, text, *library in sources:

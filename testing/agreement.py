@@ -13,7 +13,7 @@ from .. import functional as F
 from ..imperative.autodiff import grad, vjp
 from ..imperative.tensor import Tensor
 from ..ops import OpBase
-from ..ops.declare import known_declarations
+from ..ops.declaring import known_declarations
 from ..transforms import jvp, vmap
 from ..transforms.batched_call import UnequalExamplesError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _C
-from ..ops.declare import known_declarations
+from ..ops.declaring import known_declarations
 
 if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
     from ..opdecl.compiler.model import Category, Entry

@@ -14,7 +14,7 @@ from .. import _C
 from .. import functional as F
 from ..imperative.autodiff import grad, vjp
 from ..imperative.trees import leaves_of
-from ..ops.declare import known_declarations
+from ..ops.declaring import known_declarations
 from ..transforms import jvp, vmap
 from ..transforms.batched_call import UnequalExamplesError
 from .corpus import Example

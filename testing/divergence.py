@@ -29,7 +29,7 @@ from ..imperative.symbolic import Step
 from ..imperative.trees import map_tree
 from ..inspection.files import replace_file
 from ..ops import OpBase
-from ..ops.serialize import serialize
+from ..ops.serializing import serialize
 from .meanings import Meaning, as_text, name_of
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
-from ..ops.declare import known_declarations
+from ..ops.declaring import known_declarations
 from .agreement import CHECKS, Finding, Subject
 
 

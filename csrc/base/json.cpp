@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+// All of yyjson, as functions of this file alone: nobody else in a process may know them.
+#define yyjson_api static
+#define YYJSON_DISABLE_UTILS 1
+#define YYJSON_DISABLE_NON_STANDARD 1
+#include <yyjson/yyjson.c>
 
 namespace tensorlike {
 namespace {
@@ -12,94 +17,74 @@ constexpr size_t kMostDepth = 128;
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr size_t kShown = 40;
 
+// A container lies before its parts.
+yyjson_val* next(yyjson_val* value) { return unsafe_yyjson_get_next(value); }
+
+void check_depth(yyjson_val* root) {
+  std::vector<const yyjson_val*> ends;  // of the containers around a value
+  for (yyjson_val *value = root, *end = next(root); value != end; ++value) {
+    while (!ends.empty() && ends.back() == value) ends.pop_back();
+    if (!unsafe_yyjson_is_ctn(value)) continue;
+    if (ends.size() >= kMostDepth) {
+      fail(ErrorKind::kArgument, "it must be JSON",
+           said::got("one that is nested deeper than ", kMostDepth));
+    }
+    ends.push_back(next(value));
+  }
+}
+
 }  // namespace
 
-// What nlohmann's parser, which does not recurse, tells of a text.
-class JsonBuilder {
- public:
-  explicit JsonBuilder(Json& out) : out_(out) {}
-
-  bool null() { return add(Json::Kind::kNull); }
-  bool boolean(bool value) {
-    return add(Json::Kind::kBool, [&](auto& node) { node.flag = value; });
-  }
-  bool number_integer(int64_t value) {
-    return add(Json::Kind::kInteger, [&](auto& node) { node.integer = value; });
-  }
-  bool number_unsigned(uint64_t value) {
-    if (value <= INT64_MAX) return number_integer(static_cast<int64_t>(value));
-    return add(Json::Kind::kUnsigned, [&](auto& node) { node.wide = value; });
-  }
-  bool number_float(double value, const std::string&) {
-    return add(Json::Kind::kFloat, [&](auto& node) { node.number = value; });
-  }
-  bool string(std::string& value) { return add_text(value); }
-  bool binary(nlohmann::json::binary_t&) { return false; }
-  bool key(std::string& value) { return add_text(value); }
-  bool start_object(size_t) { return open(Json::Kind::kObject); }
-  bool start_array(size_t) { return open(Json::Kind::kList); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-  bool parse_error(size_t place, const std::string&, const nlohmann::detail::exception&) {
-    problem = text("what stands near byte ", place, " is no JSON in UTF-8");
-    return false;
-  }
-
-  std::string problem;
-
- private:
-  template <class Set>
-  bool add(Json::Kind kind, Set&& set) {
-    if (!open_.empty()) ++out_.nodes_[open_.back()].size;
-    Json::Node& node = out_.nodes_.emplace_back();
-    node.kind = kind;
-    set(node);
-    return true;
-  }
-  bool add(Json::Kind kind) {
-    return add(kind, [](auto& node) { node.place = 0; });
-  }
-  bool add_text(const std::string& value) {
-    const size_t place = out_.texts_.size();
-    out_.texts_ += value;
-    return add(Json::Kind::kText, [&](auto& node) {
-      node.place = place;
-      node.size = static_cast<uint32_t>(value.size());
-    });
-  }
-  bool open(Json::Kind kind) {
-    if (open_.size() >= kMostDepth) {
-      problem = text("it is nested deeper than ", kMostDepth);
-      return false;
-    }
-    add(kind);
-    open_.push_back(out_.nodes_.size() - 1);
-    return true;
-  }
-  bool close() {
-    out_.nodes_[open_.back()].place = out_.nodes_.size();
-    open_.pop_back();
-    return true;
-  }
-
-  Json& out_;
-  std::vector<size_t> open_;
-};
+void Json::Free::operator()(yyjson_doc* doc) const { yyjson_doc_free(doc); }
 
 Json Json::parse(std::string_view text) {
-  Json made;
   if (text.size() > kMostBytes) {
     fail(ErrorKind::kArgument, "JSON must have at most ", kMostBytes, " bytes",
          said::got(text.size()));
   }
-  // No more nodes than that, and no growing of the list: memory is bounded by the text.
-  const auto begins = [](char c) { return c == '[' || c == '{' || c == ':' || c == ','; };
-  made.nodes_.reserve(2 + static_cast<size_t>(std::count_if(text.begin(), text.end(), begins)));
-  JsonBuilder builder(made);
-  if (!nlohmann::json::sax_parse(text, &builder)) {
-    fail(ErrorKind::kArgument, "it must be JSON", said::got(builder.problem));
+  yyjson_read_err error;
+  Json made;
+  // It reads from a copy: without a flag that says so, it does not write to what it is given.
+  made.doc_.reset(
+      yyjson_read_opts(const_cast<char*>(text.data()), text.size(), 0, nullptr, &error));
+  if (made.doc_ == nullptr) {
+    if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) throw std::bad_alloc();
+    fail(ErrorKind::kArgument, "it must be JSON",
+         said::got("what stands near byte ", error.pos, " is no JSON in UTF-8"));
   }
+  check_depth(yyjson_doc_get_root(made.doc_.get()));
   return made;
+}
+
+Json::Value Json::root() const { return Value(yyjson_doc_get_root(doc_.get())); }
+
+Json::Parts::Iterator& Json::Parts::Iterator::operator++() {
+  at_ = next(at_);
+  return *this;
+}
+
+Json::Parts::Iterator Json::Parts::begin() const { return Iterator(container_ + 1); }
+Json::Parts::Iterator Json::Parts::end() const { return Iterator(next(container_)); }
+size_t Json::Parts::size() const { return unsafe_yyjson_get_len(container_); }
+
+Json::Kind Json::Value::kind() const {
+  switch (unsafe_yyjson_get_type(value_)) {
+    case YYJSON_TYPE_BOOL:
+      return Kind::kBool;
+    case YYJSON_TYPE_STR:
+      return Kind::kText;
+    case YYJSON_TYPE_ARR:
+      return Kind::kList;
+    case YYJSON_TYPE_OBJ:
+      return Kind::kObject;
+    case YYJSON_TYPE_NUM:
+      break;
+    default:
+      return Kind::kNull;
+  }
+  if (unsafe_yyjson_is_real(value_)) return Kind::kFloat;
+  const bool is_wide = unsafe_yyjson_is_uint(value_) && unsafe_yyjson_get_uint(value_) > INT64_MAX;
+  return is_wide ? Kind::kUnsigned : Kind::kInteger;
 }
 
 void Json::Value::refuse(const char* what) const {
@@ -107,42 +92,43 @@ void Json::Value::refuse(const char* what) const {
 }
 
 std::string Json::Value::shown() const {
-  switch (node().kind) {
+  switch (kind()) {
     case Kind::kNull:
       return "null";
     case Kind::kBool:
-      return node().flag ? "true" : "false";
+      return flag("") ? "true" : "false";
     case Kind::kInteger:
-      return std::to_string(node().integer);
+      return std::to_string(integer(""));
     case Kind::kUnsigned:
-      return std::to_string(node().wide);
+      return std::to_string(wide(""));
     case Kind::kFloat:
-      return tensorlike::text(node().number);
+      return tensorlike::text(number(""));
     case Kind::kText:
       return tensorlike::text("'", text("").substr(0, kShown), "'");
     case Kind::kList:
-      return tensorlike::text("a list of ", node().size);
+      return tensorlike::text("a list of ", list("").size());
     case Kind::kObject:
       break;
   }
-  return tensorlike::text("an object of ", node().size / 2);
+  return tensorlike::text("an object of ", object("").size());
 }
 
 size_t Json::Value::objects() const {
-  const auto first = json_->nodes_.begin() + static_cast<std::ptrdiff_t>(at_);
-  const auto last = json_->nodes_.begin() + static_cast<std::ptrdiff_t>(next());
-  const auto is_object = [](const Node& node) { return node.kind == Kind::kObject; };
-  return static_cast<size_t>(std::count_if(first, last, is_object));
+  size_t count = 0;
+  for (yyjson_val* value = value_; value != next(value_); ++value) {
+    count += unsafe_yyjson_is_obj(value) ? 1 : 0;
+  }
+  return count;
 }
 
 bool Json::Value::flag(const char* what) const {
-  if (node().kind != Kind::kBool) refuse(what);
-  return node().flag;
+  if (kind() != Kind::kBool) refuse(what);
+  return unsafe_yyjson_get_bool(value_);
 }
 
 int64_t Json::Value::integer(const char* what) const {
-  if (node().kind != Kind::kInteger) refuse(what);
-  return node().integer;
+  if (kind() != Kind::kInteger) refuse(what);
+  return unsafe_yyjson_get_sint(value_);
 }
 
 int64_t Json::Value::integer(const char* what, int64_t least, int64_t most) const {
@@ -152,34 +138,33 @@ int64_t Json::Value::integer(const char* what, int64_t least, int64_t most) cons
 }
 
 double Json::Value::number(const char* what) const {
-  if (node().kind != Kind::kFloat) refuse(what);
-  return node().number;
+  if (kind() != Kind::kFloat) refuse(what);
+  return unsafe_yyjson_get_real(value_);
 }
 
 uint64_t Json::Value::wide(const char* what) const {
-  if (node().kind == Kind::kUnsigned) return node().wide;
-  if (node().kind != Kind::kInteger || node().integer < 0) refuse(what);
-  return static_cast<uint64_t>(node().integer);
+  if (kind() != Kind::kUnsigned && integer(what) < 0) refuse(what);
+  return unsafe_yyjson_get_uint(value_);
 }
 
 std::string_view Json::Value::text(const char* what) const {
-  if (node().kind != Kind::kText) refuse(what);
-  return std::string_view(json_->texts_).substr(node().place, node().size);
+  if (kind() != Kind::kText) refuse(what);
+  return {unsafe_yyjson_get_str(value_), unsafe_yyjson_get_len(value_)};
 }
 
 Json::Parts Json::Value::list(const char* what) const {
-  if (node().kind != Kind::kList) refuse(what);
-  return {*json_, at_ + 1, node().place, node().size};
+  if (kind() != Kind::kList) refuse(what);
+  return Parts(value_);
 }
 
 Json::Parts Json::Value::list(const char* what, size_t size) const {
-  if (node().kind != Kind::kList || node().size != size) refuse(what);
-  return list(what);
+  if (kind() != Kind::kList || Parts(value_).size() != size) refuse(what);
+  return Parts(value_);
 }
 
 Json::Parts Json::Value::object(const char* what) const {
-  if (node().kind != Kind::kObject) refuse(what);
-  return {*json_, at_ + 1, node().place, node().size};
+  if (kind() != Kind::kObject) refuse(what);
+  return Parts(value_);
 }
 
 JsonFields::JsonFields(const Json::Value& object, const char* what,
@@ -280,11 +265,17 @@ JsonText& JsonText::text(std::string_view value) {
 }
 
 void JsonText::quote(std::string_view value) {
-  try {
-    out_ += nlohmann::json(value).dump();
-  } catch (const nlohmann::json::exception&) {
+  yyjson_val quoted;
+  unsafe_yyjson_set_strn(&quoted, value.data(), value.size());
+  size_t size = 0;
+  yyjson_write_err error;
+  char* const written = yyjson_val_write_opts(&quoted, 0, nullptr, &size, &error);
+  if (written == nullptr) {
+    if (error.code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION) throw std::bad_alloc();
     fail(ErrorKind::kArgument, said::op("save"), "names and texts must be UTF-8");
   }
+  const std::unique_ptr<char, decltype(&std::free)> kept(written, std::free);
+  out_.append(written, size);
 }
 
 }  // namespace tensorlike

@@ -1,14 +1,18 @@
-// JSON that is read from files which nobody vouches for, and written. What was read is a list of
-// nodes of 16 bytes in the order of the text, each container with the place behind its last part:
-// nothing is copied but texts, and nothing recurses over what a file says.
+// JSON that is read from files which nobody vouches for, and written. yyjson reads it; what was
+// read is a list of its values in the order of the text, each container with the place behind its
+// last part, so that nothing recurses over what a file says.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+
+struct yyjson_doc;
+struct yyjson_val;
 
 namespace tensorlike {
 
@@ -23,30 +27,20 @@ class Json {
   Value root() const;
 
  private:
-  friend class JsonBuilder;
-  struct Node {
-    Kind kind = Kind::kNull;
-    uint32_t size = 0;  // bytes of a text, parts of a container
-    union {
-      bool flag;
-      int64_t integer;
-      uint64_t wide;
-      double number;
-      size_t place;  // where a text begins, or where the node after a container is
-    };
+  struct Free {
+    void operator()(yyjson_doc* doc) const;
   };
-  std::vector<Node> nodes_;
-  std::string texts_;
+  std::unique_ptr<yyjson_doc, Free> doc_;
 };
 
 // A value, as long as its Json lives. Whoever asks for one of another kind gets an error that names
 // `what` it was to be.
 class Json::Value {
  public:
-  Value(const Json& json, size_t at) : json_(&json), at_(at) {}
+  explicit Value(yyjson_val* value) : value_(value) {}
 
-  Kind kind() const { return node().kind; }
-  bool is(Kind kind) const { return node().kind == kind; }
+  Kind kind() const;
+  bool is(Kind kind) const { return this->kind() == kind; }
   bool flag(const char* what) const;
   int64_t integer(const char* what) const;
   // Between two numbers, both included.
@@ -65,48 +59,33 @@ class Json::Value {
   std::string shown() const;
 
  private:
-  friend class Parts;
-  const Node& node() const { return json_->nodes_[at_]; }
-  size_t next() const {
-    const bool is_container = node().kind == Kind::kList || node().kind == Kind::kObject;
-    return is_container ? node().place : at_ + 1;
-  }
   [[noreturn]] void refuse(const char* what) const;
 
-  const Json* json_;
-  size_t at_;
+  yyjson_val* value_;
 };
 
 // The parts of a list or an object.
 class Json::Parts {
  public:
-  Parts(const Json& json, size_t begin, size_t end, size_t size)
-      : json_(&json), begin_(begin), end_(end), size_(size) {}
+  explicit Parts(yyjson_val* container) : container_(container) {}
 
   class Iterator {
    public:
-    Iterator(const Json& json, size_t at) : json_(&json), at_(at) {}
-    Value operator*() const { return {*json_, at_}; }
-    Iterator& operator++() {
-      at_ = Value(*json_, at_).next();
-      return *this;
-    }
+    explicit Iterator(yyjson_val* at) : at_(at) {}
+    Value operator*() const { return Value(at_); }
+    Iterator& operator++();
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    const Json* json_;
-    size_t at_;
+    yyjson_val* at_;
   };
-  Iterator begin() const { return {*json_, begin_}; }
-  Iterator end() const { return {*json_, end_}; }
-  size_t size() const { return size_; }
+  Iterator begin() const;
+  Iterator end() const;
+  size_t size() const;  // of an object, how many keys
 
  private:
-  const Json* json_;
-  size_t begin_, end_, size_;
+  yyjson_val* container_;
 };
-
-inline Json::Value Json::root() const { return {*this, 0}; }
 
 // An object of which all keys are known: each at most once, and no other.
 class JsonFields {

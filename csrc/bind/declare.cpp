@@ -34,7 +34,7 @@ void declare_specs(const std::string& text, const py::dict& rules) {
     if (auto* op = std::get_if<OpSpec>(&spec)) {
       registry().add(std::move(*op), std::move(own));
     } else {
-      std::visit([](auto&& other) { registry().add(std::move(other)); }, std::move(spec));
+      registry().add(std::move(spec));
     }
   }
   registry().link();

@@ -28,6 +28,9 @@ bool is_subclass(PyTypeObject* cls, PyTypeObject* base) {
   return false;
 }
 
+// Null where no class is loaded.
+PyTypeObject* known_class(const Type& type);
+
 // The part of a node that knows the Python class. What is left of the class's values while it is
 // being collected may still refer to the node, which therefore stays when the class is gone.
 struct OfPython {
@@ -36,7 +39,7 @@ struct OfPython {
 
   bool is_a(const Type& self, const Type& other) const {
     if (&self == &other) return true;
-    PyTypeObject* base = python_class(other);
+    PyTypeObject* base = known_class(other);  // what is not loaded has no subclasses
     return cls != nullptr && base != nullptr && is_subclass(cls, base);
   }
 };
@@ -110,6 +113,17 @@ void remember_weakly(PyTypeObject* cls, const Type& node) {
   references[cls] = reference.release();
 }
 
+PyTypeObject* known_class(const Type& type) {
+  if (&type == &op_base_type()) return types.op_base;
+  const auto found = classes.find(&type);
+  if (found != classes.end()) return found->second;
+  for (PyTypeObject* cls :
+       {types.tensor_base, types.raw_tensor, types.shape_tensor, types.tracer}) {
+    if (&kind_type(cls) == &type) return cls;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const Type& kind_type(PyTypeObject* cls) {
@@ -148,15 +162,19 @@ const OpClass& op_class(PyTypeObject* cls) {
   return *made;
 }
 
+// The classes that stand for built-in ops are loaded when they are first asked for, by whomever.
 PyTypeObject* python_class(const Type& type) {
-  if (&type == &op_base_type()) return types.op_base;
-  const auto found = classes.find(&type);
-  if (found != classes.end()) return found->second;
-  for (PyTypeObject* cls :
-       {types.tensor_base, types.raw_tensor, types.shape_tensor, types.tracer}) {
-    if (&kind_type(cls) == &type) return cls;
+  static auto& asked = *new std::unordered_set<const Type*>;
+  if (PyTypeObject* cls = known_class(type)) return cls;
+  const auto* op = dynamic_cast<const OpClass*>(&type);
+  if (op == nullptr || !op->is_declared || !asked.insert(op).second) return nullptr;
+  const Object package = own(PyImport_ImportModule("tensorlike.ops.generated"));
+  const Object made = Object::steal(PyObject_GetAttrString(package.get(), op->spec.name.c_str()));
+  if (made.get() == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
+    PyErr_Clear();  // declared elsewhere
   }
-  return nullptr;
+  return known_class(type);
 }
 
 void bind_op_class(PyTypeObject* cls, const OpClass& op_class) { remember_for_ever(cls, op_class); }

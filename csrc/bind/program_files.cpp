@@ -70,8 +70,8 @@ class Python final : public Language {
   }
 
   void meet(const OpClass& cls, const std::string& name) override {
-    if (python_class(cls) != nullptr) return;
     said_by_python([&] {
+      if (python_class(cls) != nullptr) return;
       call("meet",
            own(Py_BuildValue("(NNi)", from_string(cls.name()), from_string(name), cls.spec.version))
                .get());

@@ -10,7 +10,7 @@ namespace {
 // The value of a body of scalar functions; nothing where it reads what is not known.
 Given evaluate(const CompiledBody& body, std::span<const Given> inputs) {
   std::vector<Given> slots(inputs.begin(), inputs.end());
-  for (const Literal& constant : body.body.constants) slots.push_back(Given(constant));
+  for (const Literal& constant : body.constants) slots.push_back(Given(constant));
   for (const CompiledStep& step : body.steps) {
     SmallVector<Literal, 4> args;
     for (int slot : step.args) {
@@ -19,7 +19,7 @@ Given evaluate(const CompiledBody& body, std::span<const Given> inputs) {
     const bool is_known = args.size() == step.args.size();
     slots.push_back(is_known ? fold(*step.op->scalar, {args.data(), args.size()}) : Given());
   }
-  return slots[static_cast<size_t>(body.body.results[0])];
+  return slots[static_cast<size_t>(body.results[0])];
 }
 
 // "min_val=2.0, max_val=1.0": the inputs that the body reads.

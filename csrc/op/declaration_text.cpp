@@ -81,7 +81,7 @@ class In {
   // `is_own`: what is read is of this process, and no file.
   In(const Json::Value& object, bool is_own) : is_own_(is_own) {
     const Json::Parts parts = object.object("a part of a declaration");
-    if (parts.size() > 2 * kMostKeys) {
+    if (parts.size() > kMostKeys) {
       fail(ErrorKind::kArgument, "a part of a declaration must have at most ", kMostKeys, " keys");
     }
     for (auto at = parts.begin(); at != parts.end(); ++at) {
@@ -210,8 +210,7 @@ void add_built_in(Registry& registry, std::string_view text) {
       In::read(*++parts, spec, true);
       add_identity(std::move(spec));
     } else {
-      std::visit([&](auto&& spec) { registry.add(std::move(spec)); },
-                 read_declaration(value, From::kProcess));
+      registry.add(read_declaration(value, From::kProcess));
     }
   }
 }

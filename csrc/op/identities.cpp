@@ -51,8 +51,8 @@ struct Tables {
       identity.from.define = calls.compile(identity.spec.from.define, identity.spec.text);
       identity.to.define = calls.compile(identity.spec.to.define, identity.spec.text);
       const CompiledBody& from = *identity.from.define;
-      if (is_swapped_call(from.body, identity.to.define->body)) {
-        commuting[calls.find_scalar(from.body.steps[0].call)] =
+      if (is_swapped_call(identity.spec.from.define, identity.spec.to.define)) {
+        commuting[calls.find_scalar(identity.spec.from.define.steps[0].call)] =
             identity.spec.holds == IdentitySpec::Holds::kExactly;
       } else if (identity.spec.holds == IdentitySpec::Holds::kByDefinition) {
         definitions[meaning_of(*from.steps[0].function)] = identity.to.define.get();

@@ -168,7 +168,10 @@ static std::vector<uint32_t> linear_args(const Step& step, const Scalar* scalar,
 
 std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::string& source) const {
   auto compiled = std::make_shared<CompiledBody>();
-  compiled->body = body;
+  compiled->inputs = body.inputs;
+  compiled->constants = body.constants;
+  compiled->results = body.results;
+  compiled->steps.reserve(body.steps.size());
   int slot = body.inputs + static_cast<int>(body.constants.size());
   for (const Step& step : body.steps) {
     CompiledStep& out = compiled->steps.emplace_back();

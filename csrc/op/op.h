@@ -277,8 +277,10 @@ struct CompiledStep {
 };
 
 struct CompiledBody {
-  Body body;
+  int inputs = 0;
+  std::vector<Literal> constants;
   std::vector<CompiledStep> steps;
+  std::vector<int> results;
   bool has_choices = false;
 };
 

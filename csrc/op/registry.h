@@ -51,6 +51,7 @@ class Registry {
   void add(OpSpec spec);
   void add(OpSpec spec, OwnRules own);
   void add(FunctionSpec spec);
+  void add(AnySpec spec);
   // Resolves the names in what was added since the last call. Entries may refer to later ones, so
   // this follows a whole set of them.
   void link();

@@ -5,12 +5,14 @@
 
 namespace tensorlike {
 
+void Registry::add(AnySpec spec) {
+  std::visit([this](auto& each) { add(std::move(each)); }, spec);
+}
+
 void Registry::add_all(std::vector<AnySpec> specs) {
   const size_t first = added_.size();
   try {
-    for (AnySpec& spec : specs) {
-      std::visit([this](auto& each) { add(std::move(each)); }, spec);
-    }
+    for (AnySpec& spec : specs) add(std::move(spec));
     link();
   } catch (...) {
     remove_from(first);

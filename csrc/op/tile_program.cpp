@@ -103,7 +103,7 @@ class Writer {
   // Applies the steps of a body, which are scalar functions, to symbols.
   std::vector<Symbol> expand(const CompiledBody& body, const std::vector<Symbol>& args) {
     std::vector<Symbol> slots(args);
-    for (const auto& value : body.body.constants) {
+    for (const auto& value : body.constants) {
       slots.push_back({Symbol::Place::kConstant, -1, DType::kFloat32, true, value});
     }
     for (const CompiledStep& step : body.steps) {
@@ -112,7 +112,7 @@ class Writer {
       slots.push_back(call(*step.op->scalar, std::move(in))[0]);
     }
     std::vector<Symbol> results;
-    for (int slot : body.body.results) results.push_back(slots[static_cast<size_t>(slot)]);
+    for (int slot : body.results) results.push_back(slots[static_cast<size_t>(slot)]);
     return results;
   }
 

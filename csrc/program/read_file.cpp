@@ -259,7 +259,7 @@ class FileReader {
   static bool is_constant(const OpClass& cls) { return cls.name() == "Const"; }
   static bool is_array_form(const Json::Value& value) {
     const Json::Parts parts = value.object("a value");
-    return parts.size() == 2 && (*parts.begin()).text("a key") == "array";
+    return parts.size() == 1 && (*parts.begin()).text("a key") == "array";
   }
   Ref<RawTensor> read_array(const Json::Value& value) {
     const JsonFields fields(value, "a constant", {"array"});

@@ -64,11 +64,11 @@ Ref<const Op> HeldPrograms::read_op(const Program& around, const JsonFields& lin
   const Json::Parts parts = line.at("params").object("parameters");
   auto at = parts.begin();
   std::vector<Attr> params;
-  for (size_t i = 0; i < names.size() && parts.size() == 2 * names.size(); ++i, ++at) {
+  for (size_t i = 0; i < names.size() && parts.size() == names.size(); ++i, ++at) {
     if ((*at).text("a name") != names[i]) break;
     params.push_back(read_attr(*++at));
   }
-  if (params.size() != names.size() || parts.size() != 2 * names.size()) {
+  if (params.size() != names.size() || parts.size() != names.size()) {
     fail(ErrorKind::kArgument, "parameters must be those of the op, in their order");
   }
   return op_around(make_ref<Holder>(kind, std::move(calls), std::move(params)));

@@ -24,8 +24,7 @@ Ref<Value> restore(const Ref<Value>& saved, const Edge& edge, Tape& tape, bool c
 
 // Whether a body is one call on its inputs, as most derivatives are; its op, if that is known.
 bool is_one_call(const CompiledBody& body) {
-  return body.steps.size() == 1 && body.body.constants.empty() &&
-         body.body.results[0] == body.body.inputs;
+  return body.steps.size() == 1 && body.constants.empty() && body.results[0] == body.inputs;
 }
 const Op* only_step(const CompiledBody& body) {
   return is_one_call(body) ? body.steps[0].op.get() : nullptr;
@@ -139,13 +138,12 @@ class Rules {
 
   // Null where it is zero because of cotangents that are absent.
   Ref<Value> result(const CompiledGrad& rule, bool is_last) {
-    const Body& body = rule.body->body;
-    if (rule.body->steps.empty() && body.constants.empty()) {
+    const CompiledBody& body = *rule.body;
+    if (body.steps.empty() && body.constants.empty()) {
       if (body.results.empty()) refuse_unknown(call_.op, static_cast<size_t>(rule.input));
       return Ref<Value>(slots_[static_cast<size_t>(body.results[0])]);
     }
-    const bool is_call =
-        is_one_call(*rule.body) && (only_step(*rule.body) || rule.body->steps[0].function);
+    const bool is_call = is_one_call(body) && (only_step(body) || body.steps[0].function);
     if (is_call && !reads_absent(rule)) return of_step(rule, is_last);
     return results(rule, ~uint64_t{0})[0];
   }
@@ -157,9 +155,8 @@ class Rules {
                          [this](int slot) { return is_absent(static_cast<size_t>(slot)); });
     };
     const std::vector<CompiledStep>& steps = rule.body->steps;
-    return any(rule.body->body.results) ||
-           std::any_of(steps.begin(), steps.end(),
-                       [&](const auto& step) { return any(step.args); });
+    return any(rule.body->results) || std::any_of(steps.begin(), steps.end(),
+                                                  [&](const auto& step) { return any(step.args); });
   }
 
   // The one call that a rule is, over what nobody needs any more: the total, or a cotangent.
@@ -277,9 +274,9 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
     if (!live.has(node, input)) continue;
     const CompiledBody& body = *rule.body;
     Ref<Value> result;
-    if (body.steps.empty() && body.body.constants.empty()) {
-      if (body.body.results.empty()) return false;
-      result = Ref<Value>(slots[body.body.results[0]]);
+    if (body.steps.empty() && body.constants.empty()) {
+      if (body.results.empty()) return false;
+      result = Ref<Value>(slots[body.results[0]]);
     } else if (const Op* only = only_step(body)) {
       Value* args[4];
       const size_t count = body.steps[0].args.size();

@@ -32,7 +32,7 @@ class Run final : public StepAttrs {
     for (Value* value : call.many) many_.push_back(Ref<Value>(value));
     Args inputs = call.inputs;
     // The last argument of an op may stand for any number: its slot, then, for all of them.
-    const size_t count = static_cast<size_t>(body_.body.inputs);
+    const size_t count = static_cast<size_t>(body_.inputs);
     const bool is_variadic = op_.scalar == nullptr && op_.cls.define.get() == &body_ &&
                              !op_.cls.spec.args.empty() && op_.cls.spec.args.back().variadic;
     if (is_variadic) {
@@ -42,7 +42,7 @@ class Run final : public StepAttrs {
     }
     for (Value* input : inputs) slots_.push_back({Ref<Value>(input), {}});
     if (inputs.size() < count) slots_.push_back({});
-    for (const auto& constant : body_.body.constants) slots_.push_back({nullptr, constant});
+    for (const auto& constant : body_.constants) slots_.push_back({nullptr, constant});
   }
 
   Values results() {
@@ -54,8 +54,8 @@ class Run final : public StepAttrs {
       if (plan_.runs(step)) run(step);
     }
     Values out;
-    for (size_t i = 0; i < body_.body.results.size(); ++i) {
-      const int slot = body_.body.results[i];
+    for (size_t i = 0; i < body_.results.size(); ++i) {
+      const int slot = body_.results[i];
       Slot& result = slots_[static_cast<size_t>(slot)];
       const bool is_left_out = !plan_.is_wanted(i) || (plan_.is_made() && plan_.is_absent(slot));
       if (!is_left_out && !result.value) {
@@ -78,8 +78,8 @@ class Run final : public StepAttrs {
  private:
   Slot& slot(int number) { return slots_[static_cast<size_t>(number)]; }
   bool is_constant(int number) const {
-    const int inputs = body_.body.inputs;
-    return number >= inputs && number < inputs + static_cast<int>(body_.body.constants.size());
+    const int inputs = body_.inputs;
+    return number >= inputs && number < inputs + static_cast<int>(body_.constants.size());
   }
 
   void run(const CompiledStep& step) {
@@ -181,7 +181,7 @@ class Run final : public StepAttrs {
     SmallVector<Literal, 4> numbers;
     for (int number : step.args) {
       const Slot& s = slot(number);
-      if (s.value || number < body_.body.inputs) return false;
+      if (s.value || number < body_.inputs) return false;
       numbers.push_back(s.literal);
     }
     Slot& result = slot(step.slot);
@@ -262,7 +262,7 @@ class Run final : public StepAttrs {
 
   // The slot itself, or that which a choice took.
   int chosen(int number) const {
-    while (number >= body_.body.inputs && !is_constant(number)) {
+    while (number >= body_.inputs && !is_constant(number)) {
       const CompiledStep& step = plan_.step_of(number);
       if (step.kind != CompiledStep::Kind::kChoice) break;
       number = plan_.same_as(step);

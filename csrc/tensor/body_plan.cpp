@@ -24,7 +24,7 @@ const CompiledStep& BodyPlan::step_of(int slot) const {
 
 bool BodyPlan::is_absent(int slot) const {
   if (is_made()) return at(slot).is_absent;
-  return slot < std::min(body_.body.inputs, 64) && (absent_ >> slot & 1U) != 0;
+  return slot < std::min(body_.inputs, 64) && (absent_ >> slot & 1U) != 0;
 }
 
 bool BodyPlan::runs(const CompiledStep& step) const {
@@ -83,8 +83,8 @@ void BodyPlan::ask_for(const CompiledStep& step) {
 }
 
 void BodyPlan::make(StepAttrs& attrs) {
-  const int inputs = body_.body.inputs;
-  const std::vector<Literal>& constants = body_.body.constants;
+  const int inputs = body_.inputs;
+  const std::vector<Literal>& constants = body_.constants;
   const size_t first = static_cast<size_t>(inputs) + constants.size();
   const auto* last = body_.steps.empty() ? nullptr : &body_.steps.back();
   SmallVector<Slot, 64> slots(last ? static_cast<size_t>(last->slot + last->outputs) : first);
@@ -96,8 +96,8 @@ void BodyPlan::make(StepAttrs& attrs) {
   }
   slots_ = std::move(slots);
   for (const CompiledStep& step : body_.steps) follow(step, attrs);
-  for (size_t i = 0; i < body_.body.results.size(); ++i) {
-    if (is_wanted(i)) at(body_.body.results[i]).is_live = true;
+  for (size_t i = 0; i < body_.results.size(); ++i) {
+    if (is_wanted(i)) at(body_.results[i]).is_live = true;
   }
   for (auto step = body_.steps.rbegin(); step != body_.steps.rend(); ++step) {
     if (runs(*step)) ask_for(*step);

@@ -63,12 +63,17 @@ def _file(source: str, title: str, blocks: Iterable[Sequence[str]]) -> str:
 def _emit_init(classes: dict[str, list[str]]) -> str:
     lines = header("emit_ops", "opdecl/*.yaml")
     lines += ['"""The op classes that the declarations make."""', ""]
-    lines += ["from __future__ import annotations", ""]
+    lines += ["from __future__ import annotations", "", "from typing import TYPE_CHECKING", ""]
+    lines += ["from ..late import late", "", "if TYPE_CHECKING:"]
     for stem in sorted(classes):
         imports = [f"{name} as {name}" for name in sorted(classes[stem], key=_as_ruff)]
-        lines += [f"from .{stem} import {name}" for name in imports]
-    names = sorted(name for group in classes.values() for name in group)
-    lines += ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
+        lines += [f"    from .{stem} import {name}" for name in imports]
+    module_of = {name: stem for stem, group in classes.items() for name in group}
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in sorted(module_of)), "]", ""]
+    lines += ["_LATE = {"]
+    lines += [f'    "{name}": ".{module_of[name]}",' for name in sorted(module_of)]
+    lines += ["}", "__getattr__ = late(__name__, _LATE)", "", "", "def __dir__() -> list[str]:"]
+    lines += ['    """What is here, loaded or not."""', "    return sorted(__all__)", ""]
     return "\n".join(lines)
 
 

@@ -4,92 +4,97 @@
 
 from __future__ import annotations
 
-from .alignment import CTC as CTC
-from .alignment import CTCGrad as CTCGrad
-from .attention import Attention as Attention
-from .attention import AttentionGrad as AttentionGrad
-from .convolution import Convolution as Convolution
-from .convolution import ConvolutionTranspose as ConvolutionTranspose
-from .convolution import ConvolutionWeight as ConvolutionWeight
-from .creation import Arange as Arange
-from .creation import Fill as Fill
-from .elemwise import Elemwise as Elemwise
-from .fft import FourierTransform as FourierTransform
-from .indexing import Argwhere as Argwhere
-from .indexing import Gather as Gather
-from .indexing import MaskedScatter as MaskedScatter
-from .indexing import MaskedSelect as MaskedSelect
-from .indexing import Pad as Pad
-from .indexing import PutAlongAxis as PutAlongAxis
-from .indexing import ScatterAdd as ScatterAdd
-from .indexing import ScatterSet as ScatterSet
-from .indexing import TakeAlongAxis as TakeAlongAxis
-from .layout import Broadcast as Broadcast
-from .layout import Cast as Cast
-from .layout import Concat as Concat
-from .layout import Copy as Copy
-from .layout import Reshape as Reshape
-from .layout import SetSubtensor as SetSubtensor
-from .layout import Split as Split
-from .layout import Stack as Stack
-from .layout import Subtensor as Subtensor
-from .layout import Transpose as Transpose
-from .linear_algebra import Linear as Linear
-from .linear_algebra import MatMul as MatMul
-from .linear_algebra import Vecdot as Vecdot
-from .linear_solvers import LU as LU
-from .linear_solvers import QR as QR
-from .linear_solvers import SVD as SVD
-from .linear_solvers import Cholesky as Cholesky
-from .linear_solvers import Determinant as Determinant
-from .linear_solvers import Eig as Eig
-from .linear_solvers import Eigh as Eigh
-from .linear_solvers import Inverse as Inverse
-from .linear_solvers import LeastSquares as LeastSquares
-from .linear_solvers import MatrixExp as MatrixExp
-from .linear_solvers import Solve as Solve
-from .linear_solvers import SolveTriangular as SolveTriangular
-from .nn import CrossEntropy as CrossEntropy
-from .nn import CrossEntropyGrad as CrossEntropyGrad
-from .nn import CrossEntropyRows as CrossEntropyRows
-from .nn import Dropout as Dropout
-from .nn import LogSoftmax as LogSoftmax
-from .nn import LogSoftmaxGrad as LogSoftmaxGrad
-from .nn import LogSumExp as LogSumExp
-from .nn import OneHot as OneHot
-from .nn import Softmax as Softmax
-from .nn import SoftmaxGrad as SoftmaxGrad
-from .normalization import BatchNorm as BatchNorm
-from .normalization import LayerNorm as LayerNorm
-from .normalization import LayerNormGrad as LayerNormGrad
-from .normalization import RMSNorm as RMSNorm
-from .normalization import RMSNormGrad as RMSNormGrad
-from .pooling import AvgPool as AvgPool
-from .pooling import AvgPoolSpread as AvgPoolSpread
-from .pooling import MaxPool as MaxPool
-from .pooling import MaxPoolSelect as MaxPoolSelect
-from .pooling import MaxPoolSpread as MaxPoolSpread
-from .quantization import ConvInteger as ConvInteger
-from .quantization import DynamicQuantizedConvolution as DynamicQuantizedConvolution
-from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
-from .quantization import DynamicQuantizeLinear as DynamicQuantizeLinear
-from .quantization import MatmulInteger as MatmulInteger
-from .quantization import QuantizedConvolution as QuantizedConvolution
-from .quantization import QuantizedLinear as QuantizedLinear
-from .quantization import RequantizedConvolution as RequantizedConvolution
-from .random import Random as Random
-from .random import RandomFrom as RandomFrom
-from .recurrent import Recurrence as Recurrence
-from .recurrent import RecurrenceGrad as RecurrenceGrad
-from .reduce import Reduce as Reduce
-from .scan import Scan as Scan
-from .sorting import ArgSort as ArgSort
-from .sorting import SearchSorted as SearchSorted
-from .sorting import Sort as Sort
-from .sorting import TopK as TopK
-from .sorting import Unique as Unique
-from .statistics import StandardDeviation as StandardDeviation
-from .statistics import Variance as Variance
+from typing import TYPE_CHECKING
+
+from ..late import late
+
+if TYPE_CHECKING:
+    from .alignment import CTC as CTC
+    from .alignment import CTCGrad as CTCGrad
+    from .attention import Attention as Attention
+    from .attention import AttentionGrad as AttentionGrad
+    from .convolution import Convolution as Convolution
+    from .convolution import ConvolutionTranspose as ConvolutionTranspose
+    from .convolution import ConvolutionWeight as ConvolutionWeight
+    from .creation import Arange as Arange
+    from .creation import Fill as Fill
+    from .elemwise import Elemwise as Elemwise
+    from .fft import FourierTransform as FourierTransform
+    from .indexing import Argwhere as Argwhere
+    from .indexing import Gather as Gather
+    from .indexing import MaskedScatter as MaskedScatter
+    from .indexing import MaskedSelect as MaskedSelect
+    from .indexing import Pad as Pad
+    from .indexing import PutAlongAxis as PutAlongAxis
+    from .indexing import ScatterAdd as ScatterAdd
+    from .indexing import ScatterSet as ScatterSet
+    from .indexing import TakeAlongAxis as TakeAlongAxis
+    from .layout import Broadcast as Broadcast
+    from .layout import Cast as Cast
+    from .layout import Concat as Concat
+    from .layout import Copy as Copy
+    from .layout import Reshape as Reshape
+    from .layout import SetSubtensor as SetSubtensor
+    from .layout import Split as Split
+    from .layout import Stack as Stack
+    from .layout import Subtensor as Subtensor
+    from .layout import Transpose as Transpose
+    from .linear_algebra import Linear as Linear
+    from .linear_algebra import MatMul as MatMul
+    from .linear_algebra import Vecdot as Vecdot
+    from .linear_solvers import LU as LU
+    from .linear_solvers import QR as QR
+    from .linear_solvers import SVD as SVD
+    from .linear_solvers import Cholesky as Cholesky
+    from .linear_solvers import Determinant as Determinant
+    from .linear_solvers import Eig as Eig
+    from .linear_solvers import Eigh as Eigh
+    from .linear_solvers import Inverse as Inverse
+    from .linear_solvers import LeastSquares as LeastSquares
+    from .linear_solvers import MatrixExp as MatrixExp
+    from .linear_solvers import Solve as Solve
+    from .linear_solvers import SolveTriangular as SolveTriangular
+    from .nn import CrossEntropy as CrossEntropy
+    from .nn import CrossEntropyGrad as CrossEntropyGrad
+    from .nn import CrossEntropyRows as CrossEntropyRows
+    from .nn import Dropout as Dropout
+    from .nn import LogSoftmax as LogSoftmax
+    from .nn import LogSoftmaxGrad as LogSoftmaxGrad
+    from .nn import LogSumExp as LogSumExp
+    from .nn import OneHot as OneHot
+    from .nn import Softmax as Softmax
+    from .nn import SoftmaxGrad as SoftmaxGrad
+    from .normalization import BatchNorm as BatchNorm
+    from .normalization import LayerNorm as LayerNorm
+    from .normalization import LayerNormGrad as LayerNormGrad
+    from .normalization import RMSNorm as RMSNorm
+    from .normalization import RMSNormGrad as RMSNormGrad
+    from .pooling import AvgPool as AvgPool
+    from .pooling import AvgPoolSpread as AvgPoolSpread
+    from .pooling import MaxPool as MaxPool
+    from .pooling import MaxPoolSelect as MaxPoolSelect
+    from .pooling import MaxPoolSpread as MaxPoolSpread
+    from .quantization import ConvInteger as ConvInteger
+    from .quantization import DynamicQuantizedConvolution as DynamicQuantizedConvolution
+    from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
+    from .quantization import DynamicQuantizeLinear as DynamicQuantizeLinear
+    from .quantization import MatmulInteger as MatmulInteger
+    from .quantization import QuantizedConvolution as QuantizedConvolution
+    from .quantization import QuantizedLinear as QuantizedLinear
+    from .quantization import RequantizedConvolution as RequantizedConvolution
+    from .random import Random as Random
+    from .random import RandomFrom as RandomFrom
+    from .recurrent import Recurrence as Recurrence
+    from .recurrent import RecurrenceGrad as RecurrenceGrad
+    from .reduce import Reduce as Reduce
+    from .scan import Scan as Scan
+    from .sorting import ArgSort as ArgSort
+    from .sorting import SearchSorted as SearchSorted
+    from .sorting import Sort as Sort
+    from .sorting import TopK as TopK
+    from .sorting import Unique as Unique
+    from .statistics import StandardDeviation as StandardDeviation
+    from .statistics import Variance as Variance
 
 __all__ = [
     "Arange",
@@ -179,3 +184,98 @@ __all__ = [
     "Variance",
     "Vecdot",
 ]
+
+_LATE = {
+    "Arange": ".creation",
+    "ArgSort": ".sorting",
+    "Argwhere": ".indexing",
+    "Attention": ".attention",
+    "AttentionGrad": ".attention",
+    "AvgPool": ".pooling",
+    "AvgPoolSpread": ".pooling",
+    "BatchNorm": ".normalization",
+    "Broadcast": ".layout",
+    "CTC": ".alignment",
+    "CTCGrad": ".alignment",
+    "Cast": ".layout",
+    "Cholesky": ".linear_solvers",
+    "Concat": ".layout",
+    "ConvInteger": ".quantization",
+    "Convolution": ".convolution",
+    "ConvolutionTranspose": ".convolution",
+    "ConvolutionWeight": ".convolution",
+    "Copy": ".layout",
+    "CrossEntropy": ".nn",
+    "CrossEntropyGrad": ".nn",
+    "CrossEntropyRows": ".nn",
+    "Determinant": ".linear_solvers",
+    "Dropout": ".nn",
+    "DynamicQuantizeLinear": ".quantization",
+    "DynamicQuantizedConvolution": ".quantization",
+    "DynamicQuantizedLinear": ".quantization",
+    "Eig": ".linear_solvers",
+    "Eigh": ".linear_solvers",
+    "Elemwise": ".elemwise",
+    "Fill": ".creation",
+    "FourierTransform": ".fft",
+    "Gather": ".indexing",
+    "Inverse": ".linear_solvers",
+    "LU": ".linear_solvers",
+    "LayerNorm": ".normalization",
+    "LayerNormGrad": ".normalization",
+    "LeastSquares": ".linear_solvers",
+    "Linear": ".linear_algebra",
+    "LogSoftmax": ".nn",
+    "LogSoftmaxGrad": ".nn",
+    "LogSumExp": ".nn",
+    "MaskedScatter": ".indexing",
+    "MaskedSelect": ".indexing",
+    "MatMul": ".linear_algebra",
+    "MatmulInteger": ".quantization",
+    "MatrixExp": ".linear_solvers",
+    "MaxPool": ".pooling",
+    "MaxPoolSelect": ".pooling",
+    "MaxPoolSpread": ".pooling",
+    "OneHot": ".nn",
+    "Pad": ".indexing",
+    "PutAlongAxis": ".indexing",
+    "QR": ".linear_solvers",
+    "QuantizedConvolution": ".quantization",
+    "QuantizedLinear": ".quantization",
+    "RMSNorm": ".normalization",
+    "RMSNormGrad": ".normalization",
+    "Random": ".random",
+    "RandomFrom": ".random",
+    "Recurrence": ".recurrent",
+    "RecurrenceGrad": ".recurrent",
+    "Reduce": ".reduce",
+    "RequantizedConvolution": ".quantization",
+    "Reshape": ".layout",
+    "SVD": ".linear_solvers",
+    "Scan": ".scan",
+    "ScatterAdd": ".indexing",
+    "ScatterSet": ".indexing",
+    "SearchSorted": ".sorting",
+    "SetSubtensor": ".layout",
+    "Softmax": ".nn",
+    "SoftmaxGrad": ".nn",
+    "Solve": ".linear_solvers",
+    "SolveTriangular": ".linear_solvers",
+    "Sort": ".sorting",
+    "Split": ".layout",
+    "Stack": ".layout",
+    "StandardDeviation": ".statistics",
+    "Subtensor": ".layout",
+    "TakeAlongAxis": ".indexing",
+    "TopK": ".sorting",
+    "Transpose": ".layout",
+    "Unique": ".sorting",
+    "Variance": ".statistics",
+    "Vecdot": ".linear_algebra",
+}
+__getattr__ = late(__name__, _LATE)
+
+
+def __dir__() -> list[str]:
+    """What is here, loaded or not."""
+    return sorted(__all__)

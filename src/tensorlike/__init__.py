@@ -45,12 +45,9 @@ from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
 from .imperative import Carrier as Carrier
-from .imperative import Grad as Grad
-from .imperative import Listing as Listing
 from .imperative import Parameter as Parameter
 from .imperative import RawTensor as RawTensor
 from .imperative import ShapeTensor as ShapeTensor
-from .imperative import SymbolicTensor as SymbolicTensor
 from .imperative import Tensor as Tensor
 from .imperative import TensorBase as TensorBase
 from .imperative import TensorWrapper as TensorWrapper
@@ -59,20 +56,9 @@ from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
 from .imperative import device as device
 from .imperative import devices as devices
-from .imperative import finfo as finfo
-from .imperative import iinfo as iinfo
-from .imperative import isdtype as isdtype
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
-from .imperative import grad as grad
-from .imperative import enable_grad as enable_grad
-from .imperative import stop_gradient as stop_gradient
-from .imperative import manual_seed as manual_seed
-from .imperative import no_grad as no_grad
 from .imperative import tensor as tensor
-from .imperative import value_and_grad as value_and_grad
-from .imperative import vjp as vjp
-from .ops import declare as declare
 
 bool = bool_
 
@@ -95,6 +81,20 @@ _LATE_MODULES = {
     "viz": ".static.pictures",
 }
 _LATE_NAMES = {
+    "enable_grad": ".imperative.autodiff",
+    "grad": ".imperative.autodiff",
+    "no_grad": ".imperative.autodiff",
+    "stop_gradient": ".imperative.autodiff",
+    "value_and_grad": ".imperative.autodiff",
+    "vjp": ".imperative.autodiff",
+    "Grad": ".imperative.backward",
+    "finfo": ".imperative.data_types",
+    "iinfo": ".imperative.data_types",
+    "isdtype": ".imperative.data_types",
+    "manual_seed": ".imperative.random",
+    "Listing": ".imperative.symbolic",
+    "SymbolicTensor": ".imperative.symbolic",
+    "declare": ".ops.declaring",
     "broadcast_shapes": ".functional.promotion",
     "build_info": ".installation",
     "can_cast": ".functional.promotion",
@@ -143,6 +143,20 @@ if _typing.TYPE_CHECKING:
     from .installation import build_info as build_info
     from .installation import native_include as native_include
     from .imperative import autograd as autograd
+    from .imperative import Grad as Grad
+    from .imperative import Listing as Listing
+    from .imperative import SymbolicTensor as SymbolicTensor
+    from .imperative import enable_grad as enable_grad
+    from .imperative import finfo as finfo
+    from .imperative import grad as grad
+    from .imperative import iinfo as iinfo
+    from .imperative import isdtype as isdtype
+    from .imperative import manual_seed as manual_seed
+    from .imperative import no_grad as no_grad
+    from .imperative import stop_gradient as stop_gradient
+    from .imperative import value_and_grad as value_and_grad
+    from .imperative import vjp as vjp
+    from .ops import declare as declare
     from .transforms import Function as Function
     from .transforms import PyLayer as PyLayer
     from .transforms import custom_jvp as custom_jvp

@@ -21,7 +21,7 @@ from tensorlike.opdecl import load_text
 from tensorlike.opdecl.compiler.attr_types import ATTR_TYPES, FORMS, AttrType
 from tensorlike.opdecl.compiler.emit_docs import emit_attribute_docs
 from tensorlike.opdecl.compiler.emit_functional import parameters_of
-from tensorlike.ops.serialize import TAGGED
+from tensorlike.ops.serializing import TAGGED
 
 TYPES = list(ATTR_TYPES.values())
 CLASSES = {"none": type(None), "bool": bool, "int": int, "float": float, "str": str, "ints": tuple,

@@ -1,7 +1,7 @@
 """The formula of every scalar function, printed for devices, against the kernels.
 
 The functions are printed as CUDA C, compiled as C++ and called on special points and random ones;
-where nvcc is at hand, it compiles them too.
+where nvcc is at hand, it compiles them too, and where there is a device, they run on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.printed import Array, Printed, write
+from support.printed import Array, Printed, PrintedForCuda, has_cuda, write
 
 import tensorlike as tl
 from tensorlike.opdecl import load_builtin
@@ -191,6 +191,10 @@ def name_of(code: Code) -> str:
 
 @pytest.mark.parametrize("code", NATIVE_CASES, ids=name_of)
 def test_a_formula_is_what_the_kernel_gives(code: Code, printed: Printed) -> None:
+    check_formula(code, printed, UNITS)
+
+
+def check_formula(code: Code, printed: Printed, most: float) -> None:
     args = domain(code, inputs(code))
     got, want = printed(code, *args)[0], expected(code, args)
     with np.errstate(all="ignore"):
@@ -198,12 +202,16 @@ def test_a_formula_is_what_the_kernel_gives(code: Code, printed: Printed) -> Non
     away = units(got, want, size)
     worst = int(np.argmax(away))
     told = f"of {[arg[worst] for arg in args]}: {got[worst]}, where the kernel has {want[worst]}"
-    most = UNITS_OF.get(name_of(code), UNITS_OF.get(code.name, UNITS))
+    most = max(most, UNITS_OF.get(name_of(code), UNITS_OF.get(code.name, 0)))
     assert away[worst] <= most, f"{away[worst]} units {told}"
 
 
 @pytest.mark.parametrize("code", OTHER_CASES, ids=name_of)
 def test_what_has_an_expression_is_printed_from_it(code: Code, printed: Printed) -> None:
+    check_expression(code, printed)
+
+
+def check_expression(code: Code, printed: Printed) -> None:
     """Gradients too. Their own rounding errors may grow, so that usual numbers have to do."""
     rng = np.random.default_rng(2)
     args = [usual(dtype, rng) for dtype in code.args]
@@ -230,3 +238,27 @@ def test_nvcc_compiles_all_that_is_printed(tmp_path: Path) -> None:
     command = ["nvcc", "-std=c++17", "-Werror", "all-warnings", "-ptx", "-o", "run.ptx", "run.cu"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert f"run_{CODE.code('igamma', 'float32').name}" in (tmp_path / "run.ptx").read_text()
+
+
+@pytest.fixture(scope="module")
+def on_cuda(tmp_path_factory: pytest.TempPathFactory) -> Printed:
+    if not has_cuda():
+        pytest.skip("needs nvcc and a device of NVIDIA's")
+    return PrintedForCuda(tmp_path_factory.mktemp("on_cuda"), all_code(DECLARED))
+
+
+# Primitives are the device's own there: up to 2 units (CUDA C++ Programming Guide, appendix on
+# mathematical functions), where the kernels have 1.
+UNITS_ON_CUDA = 8.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", NATIVE_CASES, ids=name_of)
+def test_a_formula_runs_on_a_device(code: Code, on_cuda: Printed) -> None:
+    check_formula(code, on_cuda, UNITS_ON_CUDA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", OTHER_CASES, ids=name_of)
+def test_an_expression_runs_on_a_device(code: Code, on_cuda: Printed) -> None:
+    check_expression(code, on_cuda)

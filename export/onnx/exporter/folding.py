@@ -11,7 +11,7 @@ from .... import _C
 from .... import functional as F
 from ....opdecl.compiler.expression import Call, Expr, Name, Num, topological
 from ....opdecl.compiler.model import Formula, ReductionEntry
-from ....ops.declare import known_declarations
+from ....ops.declaring import known_declarations
 
 # What is combined by one of these is a reduction that ONNX has.
 _KNOWN: Mapping[str, Callable[..., Any]] = {

@@ -14,7 +14,7 @@ import numpy as np
 from .... import _C
 from ....opdecl import DeclarationError
 from ....opdecl.compiler.scalar_code import Code, Operand, ScalarCode
-from ....ops.declare import known_declarations
+from ....ops.declaring import known_declarations
 from .choice import Called, divides, joint_dtype, write_called
 from .dtypes import WIDER
 from .graph import Graph, Value

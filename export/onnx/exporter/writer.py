@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .... import _C
 from ....imperative.sizes import Size
 from ....imperative.symbolic import Listing, Step
-from ....ops.declare import known_declarations
+from ....ops.declaring import known_declarations
 from .dtypes import element_type, is_exported
 from .graph import OURS, Array, Graph, Value
 from .numbers import ARITHMETIC, Unknown, tree_of

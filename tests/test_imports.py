@@ -62,7 +62,7 @@ def test_an_op_that_the_core_makes_finds_its_class() -> None:
     program = (
         "import tensorlike as tl; listing = tl.Listing(); "
         "y = tl.functional.max_pool1d(listing.input('x', (1, 2, 8)), 2); "
-        "(op,) = [step.op for step in listing.steps()]; print(type(op).__module__)"
+        "(op,) = [step[0] for step in listing.steps()]; print(type(op).__module__)"
     )
     command = [sys.executable, "-W", "error", "-c", program]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -87,8 +87,10 @@ struct Plan {
     packs_a_in_units = packs && x.a.source == nullptr && !keeps_a && !has_far_columns(x.a);
     packs_a = packs && !packs_a_in_units;
     super_k = std::min(x.k, 4 * kBlockK);
-    super_m = std::max(tile_rows, kPackedA / super_k);
-    super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
+    // Threads wait for each other after each part: many get larger ones.
+    super_m = std::max(tile_rows, std::max<int64_t>(1, threads / 4) * kPackedA / super_k);
+    super_n = std::max<int64_t>(1, threads / 8) * kPackedB / super_k / tile_columns * tile_columns;
+    super_n = std::max(tile_columns, super_n);
   }
 
   // As many for each thread, where there are several: who has one more keeps the others waiting.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "base/pool.h"
@@ -43,11 +44,17 @@ bool sort_by_digit(const Key* from, Key* to, int64_t n, int shift, int shares, i
       for (int64_t i = s * length; i < end; ++i) ++own[digit(from[i])];
     }
   });
-  int64_t place = 0;
-  for (int64_t d = 0; d < kDigits; ++d) {
-    const int64_t before = place;
-    for (int s = 0; s < shares; ++s) place += std::exchange(counts[s * kDigits + d], place);
-    if (place - before == n) return false;
+  // Where each digit begins, then each share's part of it; share by share, as counts lie.
+  int64_t places[kDigits] = {};
+  for (int s = 0; s < shares; ++s) {
+    for (int64_t d = 0; d < kDigits; ++d) places[d] += counts[s * kDigits + d];
+  }
+  if (std::find(places, places + kDigits, n) != places + kDigits) return false;
+  std::exclusive_scan(places, places + kDigits, places, int64_t{0});
+  for (int s = 0; s < shares; ++s) {
+    for (int64_t d = 0; d < kDigits; ++d) {
+      places[d] += std::exchange(counts[s * kDigits + d], places[d]);
+    }
   }
   parallel_for(shares, 1, [&](int64_t first, int64_t last) {
     for (int64_t s = first; s < last; ++s) {

@@ -23,7 +23,7 @@ enum class From : uint8_t { kFile, kProcess };
 AnySpec read_declaration(const Json::Value& value, From from);
 const std::string& name_of(const AnySpec& spec);
 
-// The built-in declarations and identities, of which the generator made the text.
+// The built-in declarations and identities, one a line, of which the generator made the text.
 void add_built_in(Registry& registry, std::string_view text);
 
 }  // namespace tensorlike

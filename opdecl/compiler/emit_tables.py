@@ -1,4 +1,4 @@
-"""Emits the built-in declarations for the core: a text of JSON that fills its registry."""
+"""Emits the built-in declarations for the core, as JSON, one a line, that fills its registry."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def emit_tables(declarations: Declarations, identities: Sequence[IdentitySpec] =
         for entry in (*declarations.older_of_stem(stem), *declarations.of_stem(stem))
     ]
     specs = [_compiled(spec) for entry in entries for spec in declarations.lower(entry)]
-    return _TEXT % specs_text([ELEMWISE, REDUCE, *specs, *identities])
+    texts = [specs_text([spec])[1:-1] for spec in (ELEMWISE, REDUCE, *specs, *identities)]
+    return _TEXT % "\n".join(texts)
 
 
 def _compiled(spec: Spec) -> Spec:

@@ -50,7 +50,8 @@ def medians(ops: Mapping[str, Mapping[str, Call]], settings: Settings) -> dict[s
         for who, call in calls.items():
             timer = timeit.Timer(call)
             counts = {who: calls_in(timer, settings.turn)}
-            taken = take_turns({who: timer}, counts, settings, seconds=settings.seconds / 2)
+            seconds = settings.seconds / 2
+            taken = take_turns({who: timer}, counts, settings.rounds, seconds=seconds)
             found[f"{name}, {who}"] = taken.median(who)
     return found
 

@@ -76,7 +76,7 @@ def measure(case: Case, settings: Settings) -> Row:
     del results
     timers = {name: timeit.Timer(call) for name, call in calls.items()}
     counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-    timings = take_turns(timers, counts, settings, seconds=settings.seconds)
+    timings = take_turns(timers, counts, settings.rounds, seconds=settings.seconds)
     medians = {name: timings.median(name) for name in calls}
     row.times = {name: t for name, t in medians.items() if name not in given}
     row.given = {name: t for name, t in medians.items() if name in given}

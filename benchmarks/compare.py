@@ -149,7 +149,7 @@ def time_in_turns(
         for name, contender in contenders.items()
     }
     calls = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-    return take_turns(timers, calls, settings)
+    return take_turns(timers, calls, settings.rounds)
 
 
 # Threads of a pool that has just worked spin for some milliseconds, on whose cores the next
@@ -161,15 +161,15 @@ FEWEST_ROUNDS = 5
 def take_turns(
     timers: Mapping[str, timeit.Timer],
     calls: Mapping[str, int],
-    settings: Settings,
+    most: int,
     *,
     seconds: float | None = None,
 ) -> Timings:
-    """Times all in each round; as many rounds as fit where `seconds` are given."""
+    """Times all in each round; as many rounds as fit, up to `most`, where `seconds` are given."""
     rounds: dict[str, list[float]] = {name: [] for name in timers}
     order = list(timers)
     start = time.perf_counter()
-    for done in range(settings.rounds):
+    for done in range(most):
         if seconds is not None and done >= FEWEST_ROUNDS and time.perf_counter() > start + seconds:
             break
         for name in order:
@@ -178,6 +178,20 @@ def take_turns(
             rounds[name].append(timers[name].timeit(calls[name]) / calls[name])
         order.append(order.pop(0))
     return Timings(rounds)
+
+
+def time_calls(
+    calls: Mapping[str, Callable[[], Any]],
+    *,
+    rounds: int,
+    turn: float,
+    clock: Callable[[], float] = time.perf_counter,
+    seconds: float | None = None,
+) -> Timings:
+    """Times calls in turns of about `turn` seconds, by any clock."""
+    timers = {name: timeit.Timer(call, timer=clock) for name, call in calls.items()}
+    counts = {name: calls_in(timer, turn) for name, timer in timers.items()}
+    return take_turns(timers, counts, rounds, seconds=seconds)
 
 
 def calls_in(timer: timeit.Timer, seconds: float) -> int:

@@ -9,7 +9,6 @@ brackets of the best rounds.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +16,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from compare import Timings, time_calls
+from peers import OURS, TORCH
 
 import tensorlike as tl
 import tensorlike.functional as F
 
 HALVES = ("bfloat16", "float16")
+WIDE = "float32"
 # Rows, columns that are summed, columns of the result, whether the right operand is transposed.
 PRODUCTS = [
     (512, 512, 512, False), (1024, 1024, 1024, False), (2048, 2048, 2048, False),
@@ -49,30 +51,9 @@ def checked(name: str, ours: Call, theirs: Call) -> None:
         raise SystemExit(f"{name}: the results differ by {np.abs(found - wanted).max()}")
 
 
-def measured(calls: list[Call], clock: Callable[[], float]) -> list[list[float]]:
-    """Seconds of each, round by round."""
-    counts = []
-    for call in calls:
-        call()
-        begin = time.perf_counter()
-        call()
-        counts.append(max(1, int(LEAST / max(time.perf_counter() - begin, 1e-7))))
-    times: list[list[float]] = [[] for _ in calls]
-    start = time.perf_counter()
-    for _ in range(ROUNDS):
-        if times[0] and time.perf_counter() - start > MOST:
-            break
-        for call, count, taken in zip(calls, counts, times, strict=True):
-            begin = clock()
-            for _ in range(count):
-                call()
-            taken.append((clock() - begin) / count)
-    return times
-
-
-def ratio(a: list[float], b: list[float]) -> str:
+def ratio(times: Timings, to: str) -> str:
     """Of medians, and of the best rounds."""
-    return f"{statistics.median(a) / statistics.median(b):.2f} ({min(a) / min(b):.2f})"
+    return f"{times.ratio(OURS, to):.2f} ({times.best_ratio(OURS, to):.2f})"
 
 
 def products(dtype: str) -> Iterator[tuple[str, list[Call]]]:
@@ -124,9 +105,10 @@ def main() -> None:
         for make in (products, steps):
             for name, calls in make(dtype):
                 checked(name, calls[0], calls[2])
-                ours, wide, theirs = measured(calls, clock)
-                median = statistics.median(ours) * 1e6
-                row = f"{median:.1f} | {ratio(ours, wide)} | {ratio(ours, theirs)}"
+                contenders = dict(zip((OURS, WIDE, TORCH), calls, strict=True))
+                times = time_calls(contenders, rounds=ROUNDS, turn=LEAST, clock=clock, seconds=MOST)
+                median = times.median(OURS) * 1e6
+                row = f"{median:.1f} | {ratio(times, WIDE)} | {ratio(times, TORCH)}"
                 print(f"| {name} | {dtype} | {row} |", flush=True)
 
 

@@ -7,12 +7,11 @@ Both are compiled programs, which take turns; ratios of medians and of the best 
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from compare import time_calls
 
 import tensorlike as tl
 from tensorlike import static
@@ -26,7 +25,8 @@ WINDOWS = [
     (1, 64, 56, 64, 3, 1, 64),
 ]  # fmt: skip
 HOWS: tuple[Any, ...] = ("dynamic", "static")
-ROUNDS = 60
+ROUNDS, SECONDS = 60, 0.001
+WIDE = "float32"
 
 
 def layer_of(shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
@@ -55,29 +55,16 @@ def contenders(shape: tuple[int, ...]) -> list[Callable[[], Any]]:
     return [call(*program) for program in programs]
 
 
-def measure(calls: list[Callable[[], Any]]) -> list[list[float]]:
-    """Seconds of each, round by round."""
-    times: list[list[float]] = [[] for _ in calls]
-    for call in calls:
-        call()
-    for _ in range(ROUNDS):
-        for call, found in zip(calls, times, strict=True):
-            begin = time.perf_counter()
-            call()
-            found.append(time.perf_counter() - begin)
-    return times
-
-
 def main() -> None:
     """Prints a line for each shape."""
     for shape in [*SHAPES, *WINDOWS]:
-        first, *rest = measure(contenders(shape))
+        calls = dict(zip((WIDE, *HOWS), contenders(shape), strict=True))
+        times = time_calls(calls, rounds=ROUNDS, turn=SECONDS)
         parts = [
-            f"{how} {statistics.median(found) / statistics.median(first):.2f} "
-            f"(best {min(found) / min(first):.2f})"
-            for how, found in zip(HOWS, rest, strict=True)
+            f"{how} {times.ratio(how, WIDE):.2f} (best {times.best_ratio(how, WIDE):.2f})"
+            for how in HOWS
         ]
-        median = statistics.median(first) * 1e6
+        median = times.median(WIDE) * 1e6
         print(f"{shape}: float32 {median:.0f} us; of that {', '.join(parts)}", flush=True)
 
 

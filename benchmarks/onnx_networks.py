@@ -12,20 +12,21 @@ other's threads may still spin, then some that are.
 from __future__ import annotations
 
 import importlib.util
-import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from compare import time_calls
 
 import tensorlike as tl
 
 LIST = Path(__file__).with_suffix(".yaml")
 ROUNDS, SECONDS = 15, 0.02
+OURS, THEIRS = "tensorlike", "ONNX Runtime"
 Call = Callable[[], Any]
 
 
@@ -55,23 +56,6 @@ def session_of(path: Path, threads: int) -> Any:
     return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
 
 
-def in_turns(calls: Sequence[Call], clock: Callable[[], float]) -> list[list[float]]:
-    """The milliseconds of each call in each round."""
-    begin = time.perf_counter()
-    calls[0]()
-    once = max(time.perf_counter() - begin, 1e-6)
-    repeats = max(1, min(50, int(SECONDS / once)))
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        for call, taken in zip(calls, times, strict=True):
-            call()
-            start = clock()
-            for _ in range(repeats):
-                call()
-            taken.append(1000 * (clock() - start) / repeats)
-    return times
-
-
 def compared(path: Path, inputs: dict[str, Any], tolerance: float | None) -> str:
     """The cells of a row; the results are checked first."""
     random = np.random.default_rng(0)
@@ -82,19 +66,22 @@ def compared(path: Path, inputs: dict[str, Any], tolerance: float | None) -> str
     for threads, clock in ((2, time.perf_counter), (1, time.process_time)):
         tl.set_num_threads(threads)
         session = session_of(path, threads)
-        calls: list[Call] = [lambda: model.named(given), lambda s=session: s.run(None, feed)]
+        calls: dict[str, Call] = {
+            OURS: lambda: model.named(given),
+            THEIRS: lambda s=session: s.run(None, feed),
+        }
         for _ in range(3):
-            found = calls[0]()
+            found = calls[OURS]()
         off = 0.0
-        for ours, theirs in zip(found.values(), calls[1](), strict=True):
+        for ours, theirs in zip(found.values(), calls[THEIRS](), strict=True):
             most = float(np.abs(theirs).max(initial=0)) or 1.0
             off = max(off, float(np.abs(np.asarray(ours) - theirs).max(initial=0)) / most)
         if tolerance is not None and off > tolerance:
             return f"results differ by {off:.2g} | | | | |"
-        times = in_turns(calls, clock)
-        ours, theirs = (statistics.median(taken) for taken in times)
-        best = min(times[0]) / min(times[1])
-        cells.append(f"{ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} ({best:.2f})")
+        times = time_calls(calls, rounds=ROUNDS, turn=SECONDS, clock=clock)
+        ours, theirs = (1000 * times.median(name) for name in calls)
+        ratios = f"{times.ratio(OURS, THEIRS):.2f} ({times.best_ratio(OURS, THEIRS):.2f})"
+        cells.append(f"{ours:.2f} | {theirs:.2f} | {ratios}")
     return " | ".join(cells)
 
 

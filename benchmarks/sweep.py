@@ -88,7 +88,7 @@ def points(
         calls = {name: build() for name, build in forward(inputs, here).items()}
         timers = {name: timeit.Timer(call) for name, call in calls.items()}
         counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-        timings = take_turns(timers, counts, settings, seconds=SECONDS)
+        timings = take_turns(timers, counts, settings.rounds, seconds=SECONDS)
         for name in timers:
             found.setdefault(name, []).append((last, timings.median(name)))
     return found

@@ -14,7 +14,6 @@ import json
 import os
 import subprocess
 import sys
-import timeit
 from collections.abc import Callable
 from typing import Any
 
@@ -109,7 +108,7 @@ def cases() -> dict[str, tuple[list[Any], Callable[..., Any], Callable[..., Any]
 def in_process(threads: int) -> Found:
     """Both libraries in turns."""
     import torch
-    from compare import Settings, arrays_of, calls_in, take_turns
+    from compare import Settings, arrays_of, time_calls
     from peers import OURS, TORCH, forward
 
     import tensorlike as tl
@@ -124,9 +123,9 @@ def in_process(threads: int) -> Found:
         most = float(abs(other).max())
         if float(abs(mine - other).max()) > 1e-4 * most:
             raise SystemExit(f"{name}: the results differ")
-        timers = {who: timeit.Timer(call) for who, call in built.items()}
-        calls = {who: calls_in(timer, settings.turn) for who, timer in timers.items()}
-        taken = take_turns(timers, calls, settings, seconds=settings.seconds)
+        taken = time_calls(
+            built, rounds=settings.rounds, turn=settings.turn, seconds=settings.seconds
+        )
         found[name] = {who: taken.median(who) for who in built}
     return found
 

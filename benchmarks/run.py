@@ -1,6 +1,7 @@
 """Measures tensorlike beside its peers and prints tables with the bars.
 
-python benchmarks/run.py [NAME ...] [--quick] [--no-compile] [--write] [--json FILE] [--wheel]
+python benchmarks/run.py [NAME ...] [--quick] [--no-compile] [--keep-heap] [--write]
+                         [--json FILE] [--wheel]
 python benchmarks/run.py zoo [WORD ...] [--quick] [--seed N] [--count N] [--write]
 python benchmarks/run.py --sweep [FILE]
 """
@@ -16,6 +17,15 @@ from pathlib import Path
 from typing import Any
 
 THREADS = 2
+# By these glibc keeps what was freed, and new results need no fresh pages from the system: the time
+# of a large elementwise op is else mostly that of its pages. It reads them when a process starts.
+KEPT_HEAP = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TOP_PAD_": str(2**28),
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+}
+if "--keep-heap" in sys.argv and os.environ.get("MALLOC_MMAP_MAX_") != "0":
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEPT_HEAP})
 CORES = sorted(os.sched_getaffinity(0))[:THREADS]
 # The libraries read these when they are imported; those that count cores see two.
 os.sched_setaffinity(0, CORES)
@@ -118,6 +128,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("names", nargs="*", metavar="NAME", help=text)
     add("--quick", action="store_true", help="fewer rounds, shorter chains")
     add("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
+    add("--keep-heap", action="store_true", help="the peers keep freed memory: MALLOC_* variables")
     add("--wheel", action="store_true", help="build the wheel for its size")
     add("--json", type=Path, metavar="FILE", help="write the figures there")
     add("--write", action="store_true", help="put them into figures.json and the README")
@@ -143,6 +154,8 @@ def main() -> None:
     if os.getloadavg()[0] > 1:
         print("warning: other processes are busy; wait until they aren't", file=sys.stderr)
     described = machine.describe(len(CORES))
+    if options.keep_heap:
+        described += ", with freed memory kept (--keep-heap)"
     print(described, flush=True)
     if options.sweep:
         sweep.draw(options.sweep, described, quick=options.quick)
@@ -155,6 +168,8 @@ def main() -> None:
             report.write_part("zoo", f"`./dev bench zoo` on {described}.\n\n{table}")
         return
     groups = run(options.names, settings)
+    if options.keep_heap:
+        groups = {f"{name}, freed memory kept": rows for name, rows in groups.items()}
     if options.json:
         options.json.write_text(json.dumps({"machine": described, **groups}, indent=2) + "\n")
     if options.write:

@@ -24,9 +24,10 @@ const LaneKernels<T>& lane_kernels() {
 }
 
 // Whether so many rows and columns fit.
-inline bool fits_lanes(int64_t rows, int64_t columns) {
-  constexpr int64_t kMost = LaneKernels<float>::kMostSide;
-  return rows <= kMost && rows * columns <= kMost * kMost;
+template <class T>
+bool fits_lanes(int64_t rows, int64_t columns) {
+  constexpr int64_t kRoom = LaneKernels<T>::kMostSide * LaneKernels<T>::kMostSide;
+  return rows <= lane_kernels<T>().most_side && rows * columns <= kRoom;
 }
 
 // The matrices of a block as an operand.
@@ -86,7 +87,7 @@ bool cholesky_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, bool i
     return false;
   } else {
     const int64_t n = x.rows;
-    if (!fits_lanes(n, n)) return false;
+    if (!fits_lanes<T>(n, n)) return false;
     each_lane_block<T>(op, count, lane_work(n, n, cube(n) / 6),
                        [&](int64_t first, int64_t size, FirstRefused& refused) {
                          const LaneBlock<T> block(x, first, size);
@@ -109,7 +110,7 @@ bool solve_in_lanes(const Op& op, const Matrices<T>& a, const Matrices<T>* b, in
   } else {
     const int64_t n = a.rows;
     const int64_t k = b == nullptr ? n : b->columns;
-    if (!fits_lanes(n, n) || !fits_lanes(n, k)) return false;
+    if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
     const bool is_one = count > 1 && a.at(0) == a.at(count - 1);  // which is factored once
     if (is_one || (count == 1 && n > kMostAlone)) return false;
     const double work = cube(n) + static_cast<double>(n * n * k);
@@ -135,7 +136,7 @@ bool solve_triangular_in_lanes(const Op& op, const Matrices<T>& a, const Matrice
   } else {
     const int64_t n = a.rows;
     const int64_t k = is_left ? b.columns : b.rows;
-    if (!fits_lanes(n, n) || !fits_lanes(n, k)) return false;
+    if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
     each_lane_block<T>(
         op, count, lane_work(n, n + k, static_cast<double>(n * n * k) / 2),
         [&](int64_t first, int64_t size, FirstRefused& refused) {
@@ -175,7 +176,7 @@ bool eigenvalues_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, Rea
   if constexpr (is_complex<T>) {
     return false;
   } else {
-    if (!fits_lanes(x.rows, x.rows)) return false;
+    if (x.rows > lane_kernels<T>().most_turned) return false;
     values_in_lanes(
         op, x, count,
         [&](const LaneOperand<T>& block, int64_t size, int64_t first, uint32_t& infinite) {
@@ -192,7 +193,7 @@ bool singular_values_in_lanes(const Op& op, const Matrices<T>& x, int64_t count,
   if constexpr (is_complex<T>) {
     return false;
   } else {
-    if (!fits_lanes(x.rows, x.rows) || !fits_lanes(x.columns, x.columns)) return false;
+    if (std::max(x.rows, x.columns) > lane_kernels<T>().most_turned) return false;
     const int64_t k = std::min(x.rows, x.columns);
     values_in_lanes(
         op, x, count,
@@ -214,8 +215,7 @@ bool qr_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, int64_t widt
   } else {
     const int64_t m = x.rows;
     const int64_t n = x.columns;
-    constexpr int64_t kMost = LaneKernels<T>::kMostSide;
-    if (m > kMost || n > kMost) return false;
+    if (std::max(m, n) > lane_kernels<T>().most_side) return false;
     const double work = 4 * static_cast<double>(m * n * width);
     each_lane_block<T>(
         op, count, lane_work(m, n + width, work), [&](int64_t first, int64_t size, FirstRefused&) {
@@ -236,7 +236,7 @@ bool determinants_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, Fo
     return false;
   } else {
     const int64_t n = x.rows;
-    if (!fits_lanes(n, n)) return false;
+    if (!fits_lanes<T>(n, n)) return false;
     each_lane_block<T>(
         op, count, lane_work(n, n, cube(n)), [&](int64_t first, int64_t size, FirstRefused&) {
           const LaneBlock<T> block(x, first, size);

@@ -21,14 +21,16 @@ struct LaneResult {
   int64_t matrix = 0, row = 0, column = 0;
 };
 
-// Of blocks of `count` matrices, up to `lanes`, whose sides are kMostSide at most. What they give
-// back says of which matrices something holds, as bits.
+// Of blocks of `count` matrices, up to `lanes`. What they give back says of which matrices
+// something holds, as bits.
 template <class T>
 struct LaneKernels {
-  static constexpr int64_t kMostSide = 16;
+  static constexpr int64_t kMostSide = 24;
   using Bits = uint32_t;
 
   int64_t lanes = 0;
+  // Up to which sides lanes pay: of factors and solutions, and of what is found by rotations.
+  int64_t most_side = 0, most_turned = 0;
 
   // The factors of the Hermitian parts. Gives which are not positive definite, and in `infinite`
   // which parts are not finite.

@@ -9,13 +9,20 @@ namespace {
 
 // Of so few matrices each is treated alone.
 template <class T>
-constexpr int64_t kFew = kLanes<T> / 8;
+constexpr int64_t kFew = kLanes<T> / 4;
 // Rotations of a larger one, alone, take longer than LAPACK.
 constexpr int64_t kMostAlone = 4;
+// By the number of lanes: LAPACK's ways are as quick beyond.
+template <class T>
+constexpr int64_t most_of(int64_t of_16, int64_t of_8, int64_t of_4, int64_t of_2) {
+  return kLanes<T> >= 16 ? of_16 : kLanes<T> >= 8 ? of_8 : kLanes<T> >= 4 ? of_4 : of_2;
+}
 
 template <class T>
 struct Choice {
   using V = Vector<T>;
+  static constexpr int64_t kMost = most_of<T>(kSide, kSide, 16, 8);
+  static constexpr int64_t kMostTurned = most_of<T>(kSide, 20, 10, 4);
 
   // Calls one(i), which gives a bit, for each matrix.
   template <class One>
@@ -100,8 +107,8 @@ struct Choice {
   }
 
   static constexpr LaneKernels<T> kernels() {
-    return {kLanes<T>,        cholesky, solve,       determinant,
-            solve_triangular, qr,       eigenvalues, singular_values};
+    return {kLanes<T>,        kMost, kMostTurned, cholesky,       solve, determinant,
+            solve_triangular, qr,    eigenvalues, singular_values};
   }
 };
 

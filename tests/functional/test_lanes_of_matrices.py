@@ -13,7 +13,7 @@ import pytest
 import tensorlike as tl
 
 F: Any = tl.functional
-SIDES = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17)
+SIDES = (1, 2, 3, 4, 5, 8, 12, 16, 17, 20, 21, 24, 25)
 COUNTS = (0, 1, 2, 3, 8, 15, 16, 17, 35)
 DTYPES = ("float32", "float64")
 KINDS = ("normal", "graded", "close", "integers", "tiny", "huge")
@@ -54,7 +54,7 @@ def cases(square: bool = True) -> Any:
         for side in SIDES:
             for count in COUNTS:
                 seed += 1
-                other = side if square else 1 + seed * 5 % 17
+                other = side if square else 1 + seed * 5 % 25
                 kind = KINDS[seed % len(KINDS)]
                 x = drawn(kind, count, side, other, dtype, seed)
                 yield kind, x, placed(x, LAYOUTS[seed % len(LAYOUTS)])
@@ -209,9 +209,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 def test_alone_and_together_and_over_threads(name: str) -> None:
     before = tl.num_threads()
     for dtype in DTYPES:
-        for n in (1, 3, 8, 11, 16):
+        for n in (1, 3, 8, 11, 16, 24):
             x = drawn("normal", 1000 // n, n, n, dtype, n)
-            x = (x @ x.swapaxes(1, 2) + n * np.eye(n)).astype(dtype)
+            x = (x @ x.swapaxes(1, 2) / n + np.eye(n)).astype(dtype)
             together = np.asarray(CALLS[name](tl.tensor(x)))
             for threads in (1, 2, 5):
                 tl.set_num_threads(threads)
@@ -237,7 +237,7 @@ def test_the_first_matrix_that_is_refused_is_named(name: str, dtype: str) -> Non
     call = CALLS[name]
     rng = np.random.default_rng(len(name))
     takes_all = name in ("inv", "solve", "triangular")
-    for n in (1, 2, 3, 8, 16, 17):
+    for n in (1, 2, 3, 8, 16, 24, 25):
         x = drawn("normal", 70, n, n, dtype, n)
         x = (x @ x.swapaxes(1, 2) + n * np.eye(n)).astype(dtype)
         for at in sorted(rng.choice(70, 4, replace=False)):

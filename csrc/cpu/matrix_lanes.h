@@ -1,4 +1,4 @@
-// Stacks of small real matrices, a block of them at a time: one in each lane of a vector
+// Stacks of small matrices, a block of them at a time: one in each lane of a vector
 // (kernels/lane_matrices.h). Each function says whether the matrices are of that kind; the others
 // are LAPACK's.
 #pragma once
@@ -16,10 +16,15 @@ inline constexpr int64_t kMostAlone = 8;
 
 template <class T>
 const LaneKernels<T>& lane_kernels() {
+  const LaneTable& table = lane_table();
   if constexpr (std::is_same_v<T, float>) {
-    return lane_table().floats;
+    return table.floats;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return table.doubles;
+  } else if constexpr (std::is_same_v<T, Complex<float>>) {
+    return table.complex_floats;
   } else {
-    return lane_table().doubles;
+    return table.complex_doubles;
   }
 }
 
@@ -83,72 +88,60 @@ inline double lane_work(int64_t rows, int64_t columns, double work) {
 
 template <class T>
 bool cholesky_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, bool is_upper, T* to) {
-  if constexpr (is_complex<T>) {
-    return false;
-  } else {
-    const int64_t n = x.rows;
-    if (!fits_lanes<T>(n, n)) return false;
-    each_lane_block<T>(op, count, lane_work(n, n, cube(n) / 6),
-                       [&](int64_t first, int64_t size, FirstRefused& refused) {
-                         const LaneBlock<T> block(x, first, size);
-                         uint32_t infinite = 0;
-                         const uint32_t indefinite = lane_kernels<T>().cholesky(
-                             block.operand, size, n, is_upper, to + first * n * n, infinite);
-                         refuse(refused, first, infinite, &kNotFinite);
-                         refuse(refused, first, indefinite & ~infinite, &kIndefinite);
-                       });
-    return true;
-  }
+  const int64_t n = x.rows;
+  if (!fits_lanes<T>(n, n)) return false;
+  each_lane_block<T>(op, count, lane_work(n, n, cube(n) / 6),
+                     [&](int64_t first, int64_t size, FirstRefused& refused) {
+                       const LaneBlock<T> block(x, first, size);
+                       uint32_t infinite = 0;
+                       const uint32_t indefinite = lane_kernels<T>().cholesky(
+                           block.operand, size, n, is_upper, to + first * n * n, infinite);
+                       refuse(refused, first, infinite, &kNotFinite);
+                       refuse(refused, first, indefinite & ~infinite, &kIndefinite);
+                     });
+  return true;
 }
 
 // Solutions of a x = b; without a b the inverses of a.
 template <class T>
 bool solve_in_lanes(const Op& op, const Matrices<T>& a, const Matrices<T>* b, int64_t count,
                     T* to) {
-  if constexpr (is_complex<T>) {
-    return false;
-  } else {
-    const int64_t n = a.rows;
-    const int64_t k = b == nullptr ? n : b->columns;
-    if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
-    const bool is_one = count > 1 && a.at(0) == a.at(count - 1);  // which is factored once
-    if (is_one || (count == 1 && n > kMostAlone)) return false;
-    const double work = cube(n) + static_cast<double>(n * n * k);
-    each_lane_block<T>(op, count, lane_work(n, n + k, work),
-                       [&](int64_t first, int64_t size, FirstRefused& refused) {
-                         const LaneBlock<T> left(a, first, size);
-                         const LaneBlock<T> right(b == nullptr ? a : *b, first, size);
-                         const uint32_t singular = lane_kernels<T>().solve(
-                             left.operand, b == nullptr ? LaneOperand<T>() : right.operand, size, n,
-                             k, to + first * n * k);
-                         refuse(refused, first, singular, &kSingular);
-                       });
-    return true;
-  }
+  const int64_t n = a.rows;
+  const int64_t k = b == nullptr ? n : b->columns;
+  if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
+  const bool is_one = count > 1 && a.at(0) == a.at(count - 1);  // which is factored once
+  if (is_one || (count == 1 && n > kMostAlone)) return false;
+  const double work = cube(n) + static_cast<double>(n * n * k);
+  each_lane_block<T>(op, count, lane_work(n, n + k, work),
+                     [&](int64_t first, int64_t size, FirstRefused& refused) {
+                       const LaneBlock<T> left(a, first, size);
+                       const LaneBlock<T> right(b == nullptr ? a : *b, first, size);
+                       const uint32_t singular = lane_kernels<T>().solve(
+                           left.operand, b == nullptr ? LaneOperand<T>() : right.operand, size, n,
+                           k, to + first * n * k);
+                       refuse(refused, first, singular, &kSingular);
+                     });
+  return true;
 }
 
 // x a = b is a^T x^T = b^T.
 template <class T>
 bool solve_triangular_in_lanes(const Op& op, const Matrices<T>& a, const Matrices<T>& b,
                                int64_t count, bool is_left, bool is_upper, bool is_unit, T* to) {
-  if constexpr (is_complex<T>) {
-    return false;
-  } else {
-    const int64_t n = a.rows;
-    const int64_t k = is_left ? b.columns : b.rows;
-    if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
-    each_lane_block<T>(
-        op, count, lane_work(n, n + k, static_cast<double>(n * n * k) / 2),
-        [&](int64_t first, int64_t size, FirstRefused& refused) {
-          const LaneBlock<T> left(a, first, size, !is_left);
-          const LaneBlock<T> right(b, first, size, !is_left);
-          const LaneResult<T> result{to + first * n * k, n * k, is_left ? k : 1, is_left ? 1 : n};
-          const uint32_t singular = lane_kernels<T>().solve_triangular(
-              left.operand, right.operand, size, n, k, is_upper != is_left, is_unit, result);
-          refuse(refused, first, singular, &kSingular);
-        });
-    return true;
-  }
+  const int64_t n = a.rows;
+  const int64_t k = is_left ? b.columns : b.rows;
+  if (!fits_lanes<T>(n, n) || !fits_lanes<T>(n, k)) return false;
+  each_lane_block<T>(
+      op, count, lane_work(n, n + k, static_cast<double>(n * n * k) / 2),
+      [&](int64_t first, int64_t size, FirstRefused& refused) {
+        const LaneBlock<T> left(a, first, size, !is_left);
+        const LaneBlock<T> right(b, first, size, !is_left);
+        const LaneResult<T> result{to + first * n * k, n * k, is_left ? k : 1, is_left ? 1 : n};
+        const uint32_t singular = lane_kernels<T>().solve_triangular(
+            left.operand, right.operand, size, n, k, is_upper != is_left, is_unit, result);
+        refuse(refused, first, singular, &kSingular);
+      });
+  return true;
 }
 
 // What finds the eigenvalues of Hermitian parts, or singular values: `values` of each matrix. Calls
@@ -232,22 +225,18 @@ bool qr_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, int64_t widt
 template <class T, class Found, class Later>
 bool determinants_in_lanes(const Op& op, const Matrices<T>& x, int64_t count, Found&& found,
                            Later&& later) {
-  if constexpr (is_complex<T>) {
-    return false;
-  } else {
-    const int64_t n = x.rows;
-    if (!fits_lanes<T>(n, n)) return false;
-    each_lane_block<T>(
-        op, count, lane_work(n, n, cube(n)), [&](int64_t first, int64_t size, FirstRefused&) {
-          const LaneBlock<T> block(x, first, size);
-          T values[kMostLanes];
-          const uint32_t left = lane_kernels<T>().determinant(block.operand, size, n, values);
-          for (int64_t i = 0; i < size; ++i) {
-            (left >> i & 1U) != 0 ? later(first + i) : found(first + i, values[i]);
-          }
-        });
-    return true;
-  }
+  const int64_t n = x.rows;
+  if (!fits_lanes<T>(n, n)) return false;
+  each_lane_block<T>(
+      op, count, lane_work(n, n, cube(n)), [&](int64_t first, int64_t size, FirstRefused&) {
+        const LaneBlock<T> block(x, first, size);
+        T values[kMostLanes];
+        const uint32_t left = lane_kernels<T>().determinant(block.operand, size, n, values);
+        for (int64_t i = 0; i < size; ++i) {
+          (left >> i & 1U) != 0 ? later(first + i) : found(first + i, values[i]);
+        }
+      });
+  return true;
 }
 
 }  // namespace tensorlike

@@ -18,19 +18,20 @@ Bits cholesky(const LaneOperand<T>& x, int64_t count, int64_t n, bool is_upper, 
   Mask<V> is_indefinite{};
   for (int64_t j = 0; j < n; ++j) {
     V* const row = a + j * n;
-    V diagonal = row[j];
-    for (int64_t p = 0; p < j; ++p) diagonal -= row[p] * row[p];
-    is_indefinite |= !(diagonal > V());
-    diagonal = root<T>(diagonal);
-    row[j] = diagonal;
+    Part<V> diagonal = real_part(row[j]);
+    for (int64_t p = 0; p < j; ++p) diagonal -= square_of(row[p]);
+    is_indefinite |= !(diagonal > Part<V>());
+    diagonal = root<Real<T>>(diagonal);
+    row[j] = of_real<V>(diagonal);
     for (int64_t i = j + 1; i < n; ++i) {
       V* const below = a + i * n;
       V sum = below[j];
-      for (int64_t p = 0; p < j; ++p) sum -= below[p] * row[p];
+      for (int64_t p = 0; p < j; ++p) sum -= below[p] * conjugate(row[p]);
       below[j] = sum / diagonal;
     }
     for (int64_t c = j + 1; c < n; ++c) row[c] = V();
   }
+  for (int64_t i = 0; i < n * n && is_upper; ++i) a[i] = conjugate(a[i]);
   LaneResult<T> places = in_order(to, n, n);
   if (is_upper) std::swap(places.row, places.column);
   store_block(a, count, n, n, places);
@@ -43,29 +44,31 @@ Bits cholesky(const LaneOperand<T>& x, int64_t count, int64_t n, bool is_upper, 
 template <class V>
 TL_INLINE void exchange(Mask<V> mask, V& x, V& y) {
   const V old = x;
-  x = mask ? y : x;
-  y = mask ? old : y;
+  x = select(mask, y, x);
+  y = select(mask, old, y);
 }
 
 // The factors of m (n, n), by columns, in its place, and the numbers of the
 // pivots; in which lanes one is 0.
 template <class T, class V>
-Mask<V> factor(V* m, int64_t n, V* pivots) {
+Mask<V> factor(V* m, int64_t n, Part<V>* pivots) {
+  using P = Part<V>;
+  using R = Real<T>;
   Mask<V> is_singular{};
   for (int64_t k = 0; k < n; ++k) {
     V* const column = m + k * n;
-    V best = V() + T(k);
-    V most = absolute(column[k]);
+    P best = P() + R(k);
+    P most = size_of(column[k]);
     for (int64_t i = k + 1; i < n; ++i) {
-      const V size = absolute(column[i]);
+      const P size = size_of(column[i]);
       const Mask<V> is_larger = size > most;
-      best = is_larger ? V() + T(i) : best;
+      best = is_larger ? P() + R(i) : best;
       most = is_larger ? size : most;
     }
     pivots[k] = best;
-    is_singular |= most == V();
+    is_singular |= most == P();
     for (int64_t i = k + 1; i < n; ++i) {
-      const Mask<V> is_pivot = best == V() + T(i);
+      const Mask<V> is_pivot = best == P() + R(i);
       if constexpr (!kIsVector<T, V>) {
         if (!is_pivot) continue;
       }
@@ -101,19 +104,19 @@ Bits solve(const LaneOperand<T>& x, const LaneOperand<T>& right, int64_t count, 
            int64_t k, T* to) {
   V a[kSide * kSide];
   V b[kSide * kSide];
-  V pivots[kSide];
+  Part<V> pivots[kSide];
   load_block(x, count, n, n, a);
   if (right.at != nullptr) {
     load_block(right, count, n, k, b);
   } else {
-    for (int64_t i = 0; i < n * n; ++i) b[i] = V() + T(i % (n + 1) == 0 ? 1 : 0);
+    for (int64_t i = 0; i < n * n; ++i) b[i] = constant<V>(Real<T>(i % (n + 1) == 0 ? 1 : 0));
   }
   const Mask<V> is_singular = factor<T, V>(a, n, pivots);
   substitute(a, n, true, false, b, k);
   substitute(a, n, false, true, b, k);
   for (int64_t i = n; i-- > 0;) {
     for (int64_t other = i + 1; other < n; ++other) {
-      const Mask<V> is_pivot = pivots[i] == V() + T(other);
+      const Mask<V> is_pivot = pivots[i] == Part<V>() + Real<T>(other);
       if constexpr (!kIsVector<T, V>) {
         if (!is_pivot) continue;
       }
@@ -127,17 +130,19 @@ Bits solve(const LaneOperand<T>& x, const LaneOperand<T>& right, int64_t count, 
 template <class T, class V>
 Bits determinant(const LaneOperand<T>& x, int64_t count, int64_t n, T* to) {
   V a[kSide * kSide];
-  V pivots[kSide];
+  Part<V> pivots[kSide];
   load_block(x, count, n, n, a);
   factor<T, V>(a, n, pivots);
-  V product = V() + T(1);
-  Mask<V> is_normal = product == product;
+  using P = Part<V>;
+  using R = Real<T>;
+  V product = constant<V>(R(1));
+  Mask<V> is_normal = P() == P();
   for (int64_t k = 0; k < n; ++k) {
     product = product * a[k * n + k];
-    product = pivots[k] == V() + T(k) ? product : -product;
-    const V size = absolute(product);
-    is_normal &= size >= V() + std::numeric_limits<T>::min();
-    is_normal &= size <= V() + std::numeric_limits<T>::max();
+    product = select(pivots[k] == P() + R(k), product, -product);
+    const P size = size_of(product);
+    is_normal &= size >= P() + std::numeric_limits<R>::min();
+    is_normal &= size <= P() + std::numeric_limits<R>::max();
   }
   store_block(&product, count, 1, 1, in_order(to, 1, 1));
   return bits_of<T, V>(is_normal, count) ^ static_cast<Bits>((uint64_t{1} << count) - 1);
@@ -151,7 +156,7 @@ Bits solve_triangular(const LaneOperand<T>& x, const LaneOperand<T>& right, int6
   load_block(x, count, n, n, a);
   load_block(right, count, n, k, b);
   Mask<V> is_singular{};
-  for (int64_t i = 0; i < n && !is_unit; ++i) is_singular |= a[i * n + i] == V();
+  for (int64_t i = 0; i < n && !is_unit; ++i) is_singular |= size_of(a[i * n + i]) == Part<V>();
   substitute(a, n, is_lower, is_unit, b, k);
   store_block(b, count, n, k, to);
   return bits_of<T, V>(is_singular, count);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/complex.h"
 #include "base/isa.h"
 
 namespace tensorlike {
@@ -62,6 +63,9 @@ struct LaneKernels {
 struct LaneTable {
   LaneKernels<float> floats;
   LaneKernels<double> doubles;
+  // Without QR and what is found by rotations.
+  LaneKernels<Complex<float>> complex_floats;
+  LaneKernels<Complex<double>> complex_doubles;
 };
 
 namespace detail {

@@ -9,24 +9,36 @@ namespace {
 
 // Of so few matrices each is treated alone.
 template <class T>
-constexpr int64_t kFew = kLanes<T> / 4;
+constexpr int64_t kFew = kLanes<Real<T>> / 4;
 // Rotations of a larger one, alone, take longer than LAPACK.
 constexpr int64_t kMostAlone = 4;
 // By the number of lanes: LAPACK's ways are as quick beyond.
 template <class T>
 constexpr int64_t most_of(int64_t of_16, int64_t of_8, int64_t of_4, int64_t of_2) {
-  return kLanes<T> >= 16 ? of_16 : kLanes<T> >= 8 ? of_8 : kLanes<T> >= 4 ? of_4 : of_2;
+  constexpr int64_t kLane = kLanes<Real<T>>;
+  return kLane >= 16 ? of_16 : kLane >= 8 ? of_8 : kLane >= 4 ? of_4 : of_2;
 }
+
+// One number, and as many as fill vectors.
+template <class T>
+struct Forms {
+  using One = T;
+  using Many = Vector<T>;
+};
+template <class R>
+struct Forms<Complex<R>> {
+  using One = Pair<R>;
+  using Many = Pair<Vector<R>>;
+};
 
 template <class T>
 struct Choice {
-  using V = Vector<T>;
-  static constexpr int64_t kMost = most_of<T>(kSide, kSide, 16, 8);
-  static constexpr int64_t kMostTurned = most_of<T>(kSide, 20, 10, 4);
+  using V = typename Forms<T>::Many;
+  using One = typename Forms<T>::One;
 
   // Calls one(i), which gives a bit, for each matrix.
-  template <class One>
-  static Bits each(int64_t count, One one) {
+  template <class Treat>
+  static Bits each(int64_t count, Treat one) {
     Bits found = 0;
     for (int64_t i = 0; i < count; ++i) found |= one(i) << i;
     return found;
@@ -43,7 +55,8 @@ struct Choice {
     infinite = 0;
     return each(count, [&](int64_t i) {
       Bits own = 0;
-      const Bits bit = tensorlike::cholesky<T, T>(from(x, i), 1, n, is_upper, to + i * n * n, own);
+      const Bits bit =
+          tensorlike::cholesky<T, One>(from(x, i), 1, n, is_upper, to + i * n * n, own);
       infinite |= own << i;
       return bit;
     });
@@ -52,13 +65,14 @@ struct Choice {
                     int64_t k, T* to) {
     if (count > kFew<T>) return tensorlike::solve<T, V>(a, b, count, n, k, to);
     return each(count, [&](int64_t i) {
-      return tensorlike::solve<T, T>(from(a, i), from(b, i), 1, n, k, to + i * n * k);
+      return tensorlike::solve<T, One>(from(a, i), from(b, i), 1, n, k, to + i * n * k);
     });
   }
   static Bits determinant(const LaneOperand<T>& x, int64_t count, int64_t n, T* to) {
     if (count > kFew<T>) return tensorlike::determinant<T, V>(x, count, n, to);
-    return each(count,
-                [&](int64_t i) { return tensorlike::determinant<T, T>(from(x, i), 1, n, to + i); });
+    return each(count, [&](int64_t i) {
+      return tensorlike::determinant<T, One>(from(x, i), 1, n, to + i);
+    });
   }
   static Bits solve_triangular(const LaneOperand<T>& a, const LaneOperand<T>& b, int64_t count,
                                int64_t n, int64_t k, bool is_lower, bool is_unit,
@@ -68,15 +82,16 @@ struct Choice {
     }
     return each(count, [&](int64_t i) {
       const LaneResult<T> own{to.data + i * to.matrix, to.matrix, to.row, to.column};
-      return tensorlike::solve_triangular<T, T>(from(a, i), from(b, i), 1, n, k, is_lower, is_unit,
-                                                own);
+      return tensorlike::solve_triangular<T, One>(from(a, i), from(b, i), 1, n, k, is_lower,
+                                                  is_unit, own);
     });
   }
   static Bits qr(const LaneOperand<T>& x, int64_t count, int64_t m, int64_t n, int64_t width, T* q,
                  T* r) {
     if (count > kFew<T>) return tensorlike::qr<T, V>(x, count, m, n, width, q, r);
     return each(count, [&](int64_t i) {
-      return tensorlike::qr<T, T>(from(x, i), 1, m, n, width, q + i * m * width, r + i * width * n);
+      return tensorlike::qr<T, One>(from(x, i), 1, m, n, width, q + i * m * width,
+                                    r + i * width * n);
     });
   }
 
@@ -87,7 +102,7 @@ struct Choice {
     if (n > kMostAlone) return static_cast<Bits>((uint64_t{1} << count) - 1);
     return each(count, [&](int64_t i) {
       Bits own = 0;
-      const Bits bit = tensorlike::eigenvalues<T, T>(from(x, i), 1, n, to + i * n, own);
+      const Bits bit = tensorlike::eigenvalues<T, One>(from(x, i), 1, n, to + i * n, own);
       infinite |= own << i;
       return bit;
     });
@@ -100,15 +115,29 @@ struct Choice {
     return each(count, [&](int64_t i) {
       Bits own = 0;
       const Bits bit =
-          tensorlike::singular_values<T, T>(from(x, i), 1, m, n, to + i * (m < n ? m : n), own);
+          tensorlike::singular_values<T, One>(from(x, i), 1, m, n, to + i * (m < n ? m : n), own);
       infinite |= own << i;
       return bit;
     });
   }
 
   static constexpr LaneKernels<T> kernels() {
-    return {kLanes<T>,        kMost, kMostTurned, cholesky,       solve, determinant,
-            solve_triangular, qr,    eigenvalues, singular_values};
+    LaneKernels<T> found;
+    found.lanes = kLanes<Real<T>>;
+    found.cholesky = cholesky;
+    found.solve = solve;
+    found.determinant = determinant;
+    found.solve_triangular = solve_triangular;
+    if constexpr (is_complex<T>) {
+      found.most_side = most_of<T>(16, 16, 8, 4);
+    } else {
+      found.most_side = most_of<T>(kSide, kSide, 16, 8);
+      found.most_turned = most_of<T>(kSide, 20, 10, 4);
+      found.qr = qr;
+      found.eigenvalues = eigenvalues;
+      found.singular_values = singular_values;
+    }
+    return found;
   }
 };
 
@@ -117,7 +146,9 @@ struct Choice {
 namespace detail {
 
 const LaneTable& TL_JOIN(lane_table, TL_ISA)() {
-  static constexpr LaneTable kTable{Choice<float>::kernels(), Choice<double>::kernels()};
+  static constexpr LaneTable kTable{Choice<float>::kernels(), Choice<double>::kernels(),
+                                    Choice<Complex<float>>::kernels(),
+                                    Choice<Complex<double>>::kernels()};
   return kTable;
 }
 

@@ -275,3 +275,57 @@ def test_one_matrix_meets_many_right_sides() -> None:
     many = drawn("normal", 30, 4, 4, "float64", 4) + 3 * np.eye(4)
     found = np.asarray(F.solve(tl.tensor(many.reshape(5, 6, 4, 4)), tl.tensor(b[:6])))
     assert np.allclose(found, np.linalg.solve(many.reshape(5, 6, 4, 4), b[:6]))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_matrices(dtype: str) -> None:
+    eps = float(np.finfo(dtype).eps)
+    for seed, n in enumerate((1, 2, 3, 4, 7, 8, 15, 16, 17)):
+        for count in COUNTS:
+            rng = np.random.default_rng(seed)
+            x = rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n))
+            x = (x + 2 * np.eye(n)).astype(dtype)
+            b = (rng.standard_normal((count, n, 3)) - 1j).astype(dtype)
+            a = placed(x, LAYOUTS[seed % len(LAYOUTS)])
+            wide = x.astype("complex128")
+            y = np.asarray(F.solve(a, tl.tensor(b))).astype("complex128")
+            allowed = 16 * n * eps * (1 + np.abs(y).max(1, keepdims=True))
+            assert (np.abs(wide @ y - b) <= allowed).all()
+            exact = np.linalg.det(wide)
+            bound = np.prod(np.linalg.norm(wide, axis=2), axis=1)
+            assert (np.abs(np.asarray(F.det(a)) - exact) <= 16 * n * eps * bound).all()
+            sign, log = (np.asarray(part) for part in F.slogdet(a))
+            assert (np.abs(sign * np.exp(log) - exact) <= 16 * n * eps * bound).all()
+            inverse = np.asarray(F.inv(a)).astype("complex128")
+            assert (
+                np.abs(wide @ inverse - np.eye(n))
+                <= 16 * n * eps * (1 + np.abs(inverse).max((1, 2), keepdims=True, initial=0))
+            ).all()
+            h = (wide @ wide.conj().swapaxes(1, 2) + np.eye(n)).astype(dtype)
+            low = np.asarray(F.cholesky(tl.tensor(h))).astype("complex128")
+            up = np.asarray(F.cholesky(tl.tensor(h), upper=True)).astype("complex128")
+            most = 1 + np.abs(h).max((1, 2), keepdims=True, initial=0)
+            assert (np.abs(low @ low.conj().swapaxes(1, 2) - h) <= 8 * n * eps * most).all()
+            assert (np.abs(up.conj().swapaxes(1, 2) @ up - h) <= 8 * n * eps * most).all()
+            assert (np.triu(low, 1) == 0).all() and (np.tril(up, -1) == 0).all()
+            t = np.tril(x) + 3 * np.eye(n, dtype=dtype)
+            solved = np.asarray(F.solve_triangular(tl.tensor(t), tl.tensor(b), upper=False))
+            allowed = (
+                16
+                * n
+                * eps
+                * (1 + np.abs(solved).max(1, keepdims=True))
+                * (1 + np.abs(t).max(initial=0))
+            )
+            assert (np.abs(t @ solved - b) <= allowed).all()
+
+
+def test_complex_matrices_are_refused_as_real_ones() -> None:
+    x = np.tile(np.eye(3, dtype=np.complex64) * (1 + 0j), (40, 1, 1))
+    bad = x.copy()
+    bad[21, 2, 2] = 0
+    for name in ("cholesky", "inv", "solve", "triangular"):
+        assert "number 21 of the batch" in refusal(CALLS[name], bad)
+    bad[13, 0, 1] = complex(0, np.nan)
+    assert "finite" in refusal(F.cholesky, bad) and "number 13 " in refusal(F.cholesky, bad)
+    assert np.asarray(F.det(tl.tensor(x * 1j))) == pytest.approx(np.full(40, -1j))

@@ -79,7 +79,16 @@ SUITE: dict[str, Callable[[], Iterator[Case]]] = {
 }
 # Against one peer or a bound: overhead, memory, scaling.
 SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
-    "tiny": (tiny.add, tiny.add_recording, tiny.sum_, tiny.gelu, tiny.chain, tiny.python_kind),
+    "tiny": (
+        tiny.add,
+        tiny.add_recording,
+        tiny.sum_,
+        tiny.gelu,
+        tiny.layers,
+        tiny.views,
+        tiny.chain,
+        tiny.python_kind,
+    ),
     "calls": (calls.calls, calls.training),
     "executor": (programs.overhead,),
     "large": (large.multiply_add, large.gelu),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,50 @@ def gelu(settings: Settings) -> list[Result]:
         settings,
     )
     return timings.results("gelu(x), 8 elements", {"PyTorch": 0.1})
+
+
+def layers(settings: Settings) -> list[Result]:
+    """Layers, recorded for autodiff, and attention."""
+    x, _ = arrays(2, 8)
+    q, _ = arrays(1, 1, 2, 4)
+    theirs, nn = torch.nn, tl.nn
+    norm, linear = theirs.LayerNorm(8), theirs.Linear(8, 8)
+    own = nn.Linear(8, 8)
+    own.load_state_dict({k: v.numpy() for k, v in linear.state_dict().items()}, layout="pytorch")
+    attention = theirs.functional.scaled_dot_product_attention
+    rows = [
+        ("LayerNorm(8), 2 x 8", nn.LayerNorm(8), norm, x, "f(x)"),
+        ("Linear(8, 8), 2 x 8", own, linear, x, "f(x)"),
+        ("attention, 2 of 4 elements", F.attention, attention, q, "f(x, x, x)"),
+        ("softmax, 2 x 8", F.softmax, partial(torch.softmax, dim=-1), x, "f(x)"),
+    ]
+    found = []
+    for name, ours, other, data, statement in rows:
+        contenders = {
+            "tensorlike": Contender(statement, {"f": ours, "x": tl.tensor(data)}),
+            "PyTorch": Contender(statement, {"f": other, "x": torch.tensor(data)}),
+        }
+        found += time_in_turns(contenders, settings).results(name, {"PyTorch": 0.15})
+    return found
+
+
+def views(settings: Settings) -> list[Result]:
+    """Other shapes for the same elements, and new ones."""
+    x, _ = arrays(2, 8)
+    ours = {"np": F, "x": tl.tensor(x)}
+    theirs = {"np": torch, "x": torch.tensor(x)}
+    numpy = {"np": np, "x": x}
+    found = []
+    for statement in ("x[1]", "x[:, 2:4]", "x.reshape(16)", "x.T", "np.zeros((3, 4))"):
+        contenders = {
+            "tensorlike": Contender(statement, ours),
+            "PyTorch": Contender(statement, theirs),
+            "NumPy": Contender(statement, numpy),
+        }
+        found += time_in_turns(contenders, settings).results(
+            f"{statement}, 16 elements", {"PyTorch": 0.2, "NumPy": None}
+        )
+    return found
 
 
 def run_chain(x: Any, w: Any, b: Any) -> Any:

@@ -27,9 +27,10 @@ __all__ = ["attention"]
 
 def _groups(query: Any, key: Any, value: Any) -> int:
     """How many heads of queries share one of keys; 1 where shapes broadcast, or are wrong."""
-    if min(len(x.shape) for x in (query, key, value)) < 3 or key.shape[-3] != value.shape[-3]:
+    q, k, v = query.shape, key.shape, value.shape
+    if len(q) < 3 or len(k) < 3 or len(v) < 3 or k[-3] != v[-3]:
         return 1
-    heads, shared = query.shape[-3], key.shape[-3]
+    heads, shared = q[-3], k[-3]
     return heads // shared if 1 < shared < heads and heads % shared == 0 else 1
 
 
@@ -88,7 +89,9 @@ def attention(
         (4, 1, 5)
     """
     query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
-    p = number("attention", "dropout_p", dropout_p, least=0.0, most=1.0)
+    p = dropout_p
+    if type(p) is not float or p != 0:
+        p = number("attention", "dropout_p", dropout_p, least=0.0, most=1.0)
     groups = _groups(query, key, value)
     if groups == 1:
         return _attend(query, key, value, mask, scale, is_causal, p, seed)

@@ -210,6 +210,11 @@ def getitem(x: Any, key: Any) -> Any:
     mask = _whole_mask(x, key)
     if mask is not None:
         return TensorMethods.masked_select(x, mask)
+    if isinstance(key, (list, np.ndarray)) and len(x.shape) > 0:
+        index, is_mask = _as_index(key)
+        if not is_mask:
+            (out,) = _ROWS(x, _C.RawTensor(index))
+            return out
     split = _split(key, tuple(x.shape))
     index_ndim = len(_joint_shape(split.arrays))
     view = x if all(item == slice(None) for item in split.basic) else x[split.basic]

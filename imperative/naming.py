@@ -68,6 +68,25 @@ def creating_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
     return _C.Named(function, function.__name__, in_the_name_of, False)
 
 
+def shortcut(
+    flag: str,
+    method: str,
+    on_error: Callable[[Any, Exception, tuple[Any, ...], dict[str, Any]], Any],
+) -> Callable[[Callable[..., Any]], Any]:
+    """A method that is another one for as long as an attribute of the object is True.
+
+    Args:
+        flag: the attribute.
+        method: the other method's name.
+        on_error: what an exception of that one's is given to, with the object and the arguments; it
+            raises.
+
+    Returns:
+        A decorator of the method for all other cases.
+    """
+    return lambda function: _C.Shortcut(function, flag, method, on_error)
+
+
 def named_class(cls: Class) -> Class:
     """The class, the errors of arguments of whose constructor and call name it."""
     for name in ("__init__", "__call__"):

@@ -10,11 +10,19 @@ import numpy as np
 
 from ..imperative import Parameter, ParameterError, Tensor, TensorLike, no_grad
 from ..imperative.keeping import keep
-from ..imperative.naming import ARGUMENT_ERRORS, in_the_name_of, named, named_class
+from ..imperative.naming import (
+    ARGUMENT_ERRORS,
+    in_the_name_of,
+    named,
+    named_class,
+    shortcut,
+)
 from .arguments import check_arguments, described, is_ours, refuse_other
 from .param_attr import ParamAttr
 from .state import load, saved
 
+# What is told in a layer's name, or looked into.
+_TOLD: tuple[type[Exception], ...] = (AttributeError, *ARGUMENT_ERRORS)
 Part = TypeVar("Part")
 Self = TypeVar("Self", bound="Layer")
 
@@ -90,11 +98,19 @@ class Layer:
         """What the layer computes; subclasses define it."""
         raise ParameterError("a layer must define forward()", op=type(self).__name__)
 
+    def _failed(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises what a call raised, of errors of arguments in the layer's name."""
+        if isinstance(error, AttributeError):
+            refuse_other(type(self).__name__, error, (*args, *kwargs.values()))
+        elif isinstance(error, ARGUMENT_ERRORS):
+            name = type(self).__name__
+            raise in_the_name_of(name, error, keeps_subject=True) from error.__cause__
+        raise error
+
+    @shortcut("_is_plain", "forward", _failed)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; the first time, `build` before it."""
         try:
-            if self._is_plain:
-                return self.forward(*args, **kwargs)
             if not self._is_built:
                 self.build(*args, **kwargs)
                 self._is_built = True
@@ -103,12 +119,8 @@ class Layer:
                 return self.forward(*args, **kwargs)
             with no_grad():
                 return self.forward(*args, **kwargs)
-        except AttributeError as error:
-            refuse_other(type(self).__name__, error, (*args, *kwargs.values()))
-            raise
-        except ARGUMENT_ERRORS as error:
-            name = type(self).__name__
-            raise in_the_name_of(name, error, keeps_subject=True) from error.__cause__
+        except _TOLD as error:
+            self._failed(error, args, kwargs)
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their dotted names; each, and each layer, once, under its first name."""

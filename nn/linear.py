@@ -73,11 +73,15 @@ class Linear(Layer):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Applies the map to x of shape (..., in_features)."""
-        if self.bias is None and self.activation is None:
+        bias, name = self.bias, self.activation
+        if bias is None and name is None:
             return F.matmul(x, self.weight)
-        name = "positive" if self.activation is None else self.activation
-        bias = 0.0 if self.bias is None else self.bias
-        return F.linear(x, self.weight, bias, activation=name)
+        return F.linear(
+            x,
+            self.weight,
+            0.0 if bias is None else bias,
+            "positive" if name is None else name,
+        )
 
 
 class Bilinear(Layer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -35,6 +36,11 @@ def _check_last(layer: str, x: TensorLike, sizes: tuple[int, ...]) -> None:
     shape = tuple(x.shape)
     if shape[-len(sizes) :] != sizes:
         raise ArgumentError(f"x.shape must end with {sizes}", op=layer, got=f"x.shape={shape}")
+
+
+@cache
+def _last_axes(count: int) -> tuple[int, ...]:
+    return tuple(range(-count, 0))
 
 
 class LayerNorm(Layer):
@@ -83,11 +89,17 @@ class LayerNorm(Layer):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
-        _check_last("LayerNorm", x, self.normalized_shape)
-        weight = 1.0 if self.weight is None else self.weight
-        bias = 0.0 if self.bias is None else self.bias
-        axes = tuple(range(-len(self.normalized_shape), 0))
-        return F.layer_norm(x, weight, bias, axes=axes, eps=self.eps)
+        sizes = self.normalized_shape
+        if x.shape[-len(sizes) :] != sizes:
+            _check_last("LayerNorm", x, sizes)
+        weight, bias = self.weight, self.bias
+        return F.layer_norm(
+            x,
+            1.0 if weight is None else weight,
+            0.0 if bias is None else bias,
+            _last_axes(len(sizes)),
+            self.eps,
+        )
 
 
 class RMSNorm(Layer):
@@ -130,9 +142,11 @@ class RMSNorm(Layer):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
-        _check_last("RMSNorm", x, self.normalized_shape)
-        axes = tuple(range(-len(self.normalized_shape), 0))
-        return F.rms_norm(x, 1.0 if self.weight is None else self.weight, axes=axes, eps=self.eps)
+        sizes = self.normalized_shape
+        if x.shape[-len(sizes) :] != sizes:
+            _check_last("RMSNorm", x, sizes)
+        weight = self.weight
+        return F.rms_norm(x, 1.0 if weight is None else weight, _last_axes(len(sizes)), self.eps)
 
 
 class RunningStatistics(Layer):

@@ -248,15 +248,24 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
 }
 
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
+  if (n > 0 && dispatcher().is_wrapper_plain() && std::all_of(args, args + n, is_plain_tensor)) {
+    SmallVector<Ref<Value>, 4> held(n);
+    SmallVector<Value*, 4> pointers(n);
+    for (size_t i = 0; i < n; ++i) {
+      pointers[i] = value_of(args[i]);
+      held[i] = Ref<Value>(pointers[i]);
+    }
+    Values out = apply(op, {pointers.data(), n});
+    return out.size() == 1 ? wrap(std::move(out[0]), types.tensor) : to_tuple(out, types.tensor);
+  }
   Object result = own(apply_objects(nullptr, &op, args, n));
   if (PyTuple_GET_SIZE(result.get()) != 1) return result.release();
   return Py_NewRef(PyTuple_GET_ITEM(result.get(), 0));
 }
 
 PyObject* apply_to_one(const Op& op, PyObject* tensor) {
-  const bool is_plain = is_own_wrapper(Py_TYPE(tensor)) && value_of(tensor)->tag != Value::kOther &&
-                        dispatcher().is_wrapper_plain();
-  if (!is_plain) return apply_single(op, &tensor, 1);
+  if (!is_plain_tensor(tensor) || !dispatcher().is_wrapper_plain())
+    return apply_single(op, &tensor, 1);
   const Ref<Value> value(value_of(tensor));
   Value* pointers[] = {value.get()};
   if (Ref<Value> out = apply_small(op, pointers)) return wrap(std::move(out), types.tensor);

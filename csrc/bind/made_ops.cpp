@@ -28,13 +28,23 @@ bool is_constant(PyObject* object) {
   return true;
 }
 
+// Slices are made anew for each call; their parts are not.
+bool is_same_item(PyObject* held, PyObject* given) {
+  if (held == given) return true;
+  if (PySlice_Check(held) == 0 || PySlice_Check(given) == 0) return false;
+  const auto* a = reinterpret_cast<PySliceObject*>(held);
+  const auto* b = reinterpret_cast<PySliceObject*>(given);
+  return a->start == b->start && a->stop == b->stop && a->step == b->step;
+}
+
 // Whether constants are equal because they are made of the same objects.
 bool is_same(PyObject* held, PyObject* given) {
   if (held == given) return true;
-  if (held == nullptr || given == nullptr || !PyTuple_CheckExact(held)) return false;
+  if (held == nullptr || given == nullptr) return false;
+  if (!PyTuple_CheckExact(held)) return is_same_item(held, given);
   if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(held) != PyTuple_GET_SIZE(given)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); ++i) {
-    if (PyTuple_GET_ITEM(held, i) != PyTuple_GET_ITEM(given, i)) return false;
+    if (!is_same_item(PyTuple_GET_ITEM(held, i), PyTuple_GET_ITEM(given, i))) return false;
   }
   return true;
 }

@@ -17,6 +17,7 @@
 #include "bind/objects.h"
 #include "bind/programs.h"
 #include "memory/allocator.h"
+#include "tensor/planned_launch.h"
 
 namespace py = pybind11;
 
@@ -45,8 +46,20 @@ bool is_interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-// What tests do to the memory that the core gets.
+// Whether an op's next launch on these Tensors is made by a plan.
+bool is_launch_planned(const py::object& op, const py::args& tensors) {
+  SmallVector<const Array*, 8> inputs;
+  for (const py::handle tensor : tensors) {
+    const RawTensor* const raw = raw_under(value_of(tensor.ptr()));
+    if (raw == nullptr) return false;
+    inputs.push_back(raw);
+  }
+  return is_planned(*to_op(op.ptr()), {inputs.data(), inputs.size()});
+}
+
+// What tests ask, and what they do to the memory that the core gets.
 void add_test_hooks(py::module_& m) {
+  m.def("is_planned", is_launch_planned);
   m.def("fail_allocation_after", fail_allocation_after);
   m.def("poison_memory", [](bool on) { memory_is_poisoned = on; });
   m.def("allocations_before_failure", allocations_before_failure);

@@ -5,6 +5,7 @@
 // it is remembered, since it follows from the shape and the other arguments.
 #include "bind/made_ops.h"
 #include "bind/programs.h"
+#include "bind/shortcuts.h"
 #include "dispatch/dispatcher.h"
 #include "memory/backend.h"
 
@@ -251,6 +252,7 @@ PyType_Spec named_spec = {"tensorlike._C.Named", sizeof(NamedObject), 0,
 
 void add_named(PyObject* module) {
   add_type(module, named_spec, nullptr);
+  add_shortcuts(module);
   add_numbers(module);
 }
 

@@ -75,10 +75,6 @@ const Op& operator_op(Operator which) {
   return *ops[which];
 }
 
-bool is_plain_tensor(PyObject* object) {
-  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kOther;
-}
-
 bool is_number(PyObject* object) {
   return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
          PyComplex_CheckExact(object) || is_size(object);

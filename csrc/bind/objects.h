@@ -56,6 +56,10 @@ inline bool is_own_wrapper(PyTypeObject* cls) {
 uint64_t births();
 inline uint64_t born(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->born; }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
+// Whether it is a Tensor around a value of the core's own, so that no class of Python's has a say.
+inline bool is_plain_tensor(PyObject* object) {
+  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kOther;
+}
 // The elements themselves or those under tracers, which have their shape and dtype; else null.
 inline const RawTensor* raw_under(const Value* value) {
   while (value != nullptr && value->tag == Value::kTracer) {

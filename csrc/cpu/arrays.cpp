@@ -1,5 +1,7 @@
 #include "cpu/arrays.h"
 
+#include <algorithm>
+
 #include "cpu/tiles.h"
 #include "kernels/move.h"
 #include "op/op.h"
@@ -61,13 +63,17 @@ void assign(const Array& out, const Array& x) {
 }
 
 void assign(const Array& out, const Literal& value) {
+  constexpr int64_t kFew = 1024;  // elements that are not worth asking how they lie
   check_literal(value, out.dtype);
   alignas(16) char element[16];
+  const bool are_few = out.is_contiguous && out.count <= kFew;
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    *reinterpret_cast<T*>(element) = literal_as<T>(value);
+    const T found = literal_as<T>(value);
+    *reinterpret_cast<T*>(element) = found;
+    if (are_few) std::fill_n(out.as<T>(), out.count, found);
   });
-  assign(out, Array(out.dtype, {}, element));
+  if (!are_few) assign(out, Array(out.dtype, {}, element));
 }
 
 }  // namespace tensorlike

@@ -1,7 +1,7 @@
 // Determinants, their signs and logarithms, and cofactors.
 #include <numbers>
 
-#include "cpu/matrix_factors.h"
+#include "cpu/matrix_lanes.h"
 #include "op/families.h"
 
 namespace tensorlike {
@@ -28,11 +28,21 @@ void each_determinant(const Op& op, const Array& input, const Array& output, Fou
     return;
   }
   const Lapack<T>& table = lapack<T>(op.name());
+  const auto find_scaled = [&](Factors<T>& factors, int64_t i) {
+    factors.factor(x, i);  // that of a singular matrix is 0
+    const auto [mantissa, exponent] = factors.determinant();
+    found(i, mantissa, exponent);
+  };
+  const auto is_done = determinants_in_lanes(
+      op, x, count, [&](int64_t i, T value) { found(i, value, 0); },
+      [&](int64_t i) {
+        Factors<T> factors(table, n);
+        find_scaled(factors, i);
+      });
+  if (is_done) return;
   each_matrix(op, count, cube(n) / 3, [&] {
     return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
-      factors.factor(x, i);  // that of a singular matrix is 0
-      const auto [mantissa, exponent] = factors.determinant();
-      found(i, mantissa, exponent);
+      find_scaled(factors, i);
       return nullptr;
     };
   });

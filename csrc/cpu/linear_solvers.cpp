@@ -1,8 +1,9 @@
-// Factors of matrices, determinants, inverses and solutions of equations, by LAPACK. It wants
-// columns where we have rows: most often the transposed problem is solved, which copies nothing.
+// Factors of matrices, inverses and solutions of equations, by LAPACK; of small ones, in lanes. It
+// wants columns where we have rows: most often the transposed problem is solved, which copies
+// nothing.
 #include "op/linear_solvers.h"
 
-#include "cpu/matrix_factors.h"
+#include "cpu/matrix_lanes.h"
 #include "op/families.h"
 
 namespace tensorlike {
@@ -18,6 +19,7 @@ void cholesky(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
     const bool is_upper = op.get<bool>("upper");
     T* const to = outputs[0]->as<T>();
     const int64_t count = element_count(outputs[0]->shape) / (n * n);
+    if (cholesky_in_lanes(op, x, count, is_upper, to)) return;
     each_matrix(op, count, cube(n) / 3, [&] {
       return [&](int64_t i) -> const Refusal* {
         T* const factor = to + i * n * n;
@@ -44,7 +46,9 @@ void inverse(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
     if (n == 0) return;
     const Lapack<T>& table = lapack<T>(op.name());
     T* const to = outputs[0]->as<T>();
-    each_matrix(op, element_count(outputs[0]->shape) / (n * n), cube(n), [&] {
+    const int64_t count = element_count(outputs[0]->shape) / (n * n);
+    if (solve_in_lanes<T>(op, x, nullptr, count, to)) return;
+    each_matrix(op, count, cube(n), [&] {
       return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
         if (!factors.factor(x, i)) return &kSingular;
         factors.invert(to + i * n * n);
@@ -79,7 +83,9 @@ void solve(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
     const Lapack<T>& table = lapack<T>(op.name());
     T* const to = outputs[0]->as<T>();
     const double work = cube(n) / 3 + static_cast<double>(n * n) * static_cast<double>(k);
-    each_matrix(op, element_count(batch), work, [&] {
+    const int64_t count = element_count(batch);
+    if (solve_in_lanes(op, a, &b, count, to)) return;
+    each_matrix(op, count, work, [&] {
       return [&, factors = Factors<T>(table, n),
               factored = static_cast<const T*>(nullptr)](int64_t i) mutable -> const Refusal* {
         // One matrix may meet many right sides.
@@ -108,7 +114,9 @@ void solve_triangular(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
     const Lapack<T>& table = lapack<T>(op.name());
     T* const to = outputs[0]->as<T>();
     const double work = static_cast<double>(n * n) * static_cast<double>(k) / 2;
-    each_matrix(op, element_count(batch), work, [&] {
+    const int64_t stack = element_count(batch);
+    if (solve_triangular_in_lanes(op, a, b, stack, is_left, is_upper, is_unit, to)) return;
+    each_matrix(op, stack, work, [&] {
       return [&, rows = std::vector<T>(static_cast<size_t>(n * n))](
                  int64_t i) mutable -> const Refusal* {
         a.read_rows(i, rows.data());
@@ -179,36 +187,61 @@ void lu(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   });
 }
 
+// Q and R of one matrix after the other, by LAPACK.
+template <class T>
+class RowQr {
+ public:
+  RowQr(const Op& op, const Matrices<T>& x, int64_t width, T* q, T* r)
+      : x_(x),
+        k_(std::min(x.rows, x.columns)),
+        width_(width),
+        q_(q),
+        r_(r),
+        a_(static_cast<size_t>(x.rows * std::max(x.columns, width))),
+        factors_(lapack<T>(op.name()), as_int(x.rows), as_int(x.columns), as_int(width)) {}
+
+  void operator()(int64_t i) {
+    const int64_t m = x_.rows;
+    const int64_t n = x_.columns;
+    x_.read_columns(i, a_.data());
+    factors_.factor(a_.data());
+    for (int64_t row = 0; row < width_; ++row) {
+      for (int64_t c = 0; c < n; ++c) {
+        r_[(i * width_ + row) * n + c] =
+            row <= c && row < k_ ? a_[static_cast<size_t>(row + c * m)] : T(0);
+      }
+    }
+    factors_.make(a_.data());
+    write_rows(a_.data(), m, m, width_, q_ + i * m * width_);
+  }
+
+ private:
+  const Matrices<T>& x_;
+  const int64_t k_, width_;
+  T *const q_, *const r_;
+  std::vector<T> a_;
+  QrFactors<T> factors_;
+};
+
 void qr(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t m = x.rows;
     const int64_t n = x.columns;
-    const int64_t k = std::min(m, n);
     const int64_t width = outputs[0]->shape.back();
     const int64_t count = element_count(leading(outputs[0]->shape));
     T* const q = outputs[0]->as<T>();
     T* const r = outputs[1]->as<T>();
-    if (k == 0) {  // there is no R, and Q, where it is wanted whole, is anything orthogonal
+    if (std::min(m, n) == 0) {  // there is no R, and Q, where it is whole, is anything orthogonal
       for (int64_t i = 0; i < count; ++i) write_identity(q + i * m * width, m, width);
       return;
     }
-    const Lapack<T>& table = lapack<T>(op.name());
+    const auto alone = [&](int64_t i) { RowQr<T>(op, x, width, q, r)(i); };
+    if (qr_in_lanes(op, x, count, width, q, r, alone)) return;
     each_matrix(op, count, 2 * static_cast<double>(m * width) * static_cast<double>(n), [&] {
-      return [&, a = std::vector<T>(static_cast<size_t>(m * std::max(n, width))),
-              factors = QrFactors<T>(table, as_int(m), as_int(n), as_int(width))](
-                 int64_t i) mutable -> const Refusal* {
-        x.read_columns(i, a.data());
-        factors.factor(a.data());
-        for (int64_t row = 0; row < width; ++row) {
-          for (int64_t c = 0; c < n; ++c) {
-            r[(i * width + row) * n + c] =
-                row <= c && row < k ? a[static_cast<size_t>(row + c * m)] : T(0);
-          }
-        }
-        factors.make(a.data());
-        write_rows(a.data(), m, m, width, q + i * m * width);
+      return [&, find = RowQr<T>(op, x, width, q, r)](int64_t i) mutable -> const Refusal* {
+        find(i);
         return nullptr;
       };
     });

@@ -315,7 +315,7 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   const DType dtype = out.dtype;
   const DType loop = compute_of(dtype);
-  const Scalar& add = *registry().scalar_op("add").scalar;
+  static const Scalar& add = *registry().scalar_op("add").scalar;
   const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
   const DType promoted = promote(inputs[0]->dtype, inputs[1]->dtype);
   // One dtype throughout, and one loop each.

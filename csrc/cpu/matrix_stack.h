@@ -61,6 +61,12 @@ class Matrices {
     }
     return data_ + offset;
   }
+  // Where `count` of them begin.
+  void places(int64_t first, int64_t count, const T** to) const {
+    for (int64_t k = 0; k < count; ++k) {
+      to[k] = ndim_ == 1 ? data_ + (first + k) * x_.strides[0] : at(first + k);
+    }
+  }
   // to[r * to_row + c * to_column] = x[r, c]; whether all elements are finite.
   bool read(int64_t i, T* to, int64_t to_row, int64_t to_column) const {
     const T* from = at(i);
@@ -160,6 +166,37 @@ inline const Refusal* outcome(int info) {
   return info < 0 ? &kTooLarge : &kDiverged;
 }
 
+// The first matrix of a stack that is refused, whichever thread comes to it, and why.
+class FirstRefused {
+ public:
+  explicit FirstRefused(int64_t count) : count_(count), first_(count) {}
+
+  bool comes_after(int64_t i) const { return i < first_.load(std::memory_order_relaxed); }
+  void note(int64_t i, const Refusal* why) {
+    while (writing_.test_and_set(std::memory_order_acquire)) {
+    }
+    if (comes_after(i)) {
+      first_.store(i, std::memory_order_relaxed);
+      why_ = why;
+    }
+    writing_.clear(std::memory_order_release);
+  }
+  // Throws where there is one.
+  void tell(const Op& op) const {
+    if (why_ == nullptr) return;
+    const std::string place =
+        count_ == 1 ? std::string() : text(", number ", first_.load(), " of the batch");
+    fail(ErrorKind::kMatrix, said::op(op.name()), said::argument(op.cls.spec.args[0].name),
+         "must be ", why_->must, said::got(why_->got, place));
+  }
+
+ private:
+  const int64_t count_;
+  std::atomic<int64_t> first_;
+  const Refusal* why_ = nullptr;
+  std::atomic_flag writing_ = ATOMIC_FLAG_INIT;
+};
+
 // What a call of LAPACK costs, however small the matrix, in multiply-adds: it takes a lock.
 inline constexpr double kCallCost = 2000;
 
@@ -170,34 +207,19 @@ void each_matrix(const Op& op, int64_t count, double work, Make&& make) {
   constexpr double kGrain = 2e5;
   work += kCallCost;
   if (count == 0) return;
-  std::atomic<int64_t> refused{count};  // the first one, whichever thread comes to it
-  const Refusal* why = nullptr;
+  FirstRefused refused(count);
   {
     BlockingRegion blocking(work * static_cast<double>(count) > 3e4);
     const double share = std::clamp(kGrain / std::max(work, 1.0), 1.0, 1e6);
-    std::atomic_flag writing = ATOMIC_FLAG_INIT;
     parallel_for(count, static_cast<int64_t>(share), [&](int64_t begin, int64_t end) {
       auto treat = make();
-      for (int64_t i = begin; i < end && i < refused.load(std::memory_order_relaxed); ++i) {
+      for (int64_t i = begin; i < end && refused.comes_after(i); ++i) {
         check_interrupt();
-        const Refusal* found = treat(i);
-        if (found == nullptr) continue;
-        while (writing.test_and_set(std::memory_order_acquire)) {
-        }
-        if (i < refused.load(std::memory_order_relaxed)) {
-          refused.store(i, std::memory_order_relaxed);
-          why = found;
-        }
-        writing.clear(std::memory_order_release);
+        if (const Refusal* why = treat(i)) refused.note(i, why);
       }
     });
   }
-  if (why != nullptr) {
-    const std::string place =
-        count == 1 ? std::string() : text(", number ", refused.load(), " of the batch");
-    fail(ErrorKind::kMatrix, said::op(op.name()), said::argument(op.cls.spec.args[0].name),
-         "must be ", why->must, said::got(why->got, place));
-  }
+  refused.tell(op);
 }
 
 // Runs f(TypeTag<T>{}) with the element type of a dtype that LAPACK computes in.

@@ -18,62 +18,57 @@ constexpr int64_t kPartRows = 16;          // at least, so that partial sums sta
 }  // namespace
 
 RowRun::RowRun(const Dims& shape, const Dims& axes, Workspace& workspace)
-    : workspace_(workspace), shape_(shape), in_row_(shape.size()), in_run_(shape.size()) {
-  for (int64_t axis : axes) in_row_[static_cast<size_t>(axis)] = true;
-  for (size_t i = 0; i < shape.size(); ++i) (in_row_[i] ? length_ : rows_) *= shape[i];
+    : workspace_(workspace), shape_(shape) {
+  for (int64_t axis : axes) in_row_ |= Axes{1} << axis;
+  for (size_t i = 0; i < shape.size(); ++i) (has(in_row_, i) ? length_ : rows_) *= shape[i];
   block_rows_ = std::clamp<int64_t>(kBlockElements / std::max<int64_t>(length_, 1), 1, 256);
 }
 
 void RowRun::set_runs(const Dims& axes) {
   for (int64_t axis : axes) {
-    in_run_[static_cast<size_t>(axis)] = true;
+    in_run_ |= Axes{1} << axis;
     run_ *= shape_[static_cast<size_t>(axis)];
   }
 }
 
-RowRun::Operand RowRun::operand(const Array& x, const std::vector<bool>& repeats) const {
-  Operand found;
-  Dims shape = shape_;
-  found.length = 1;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (repeats[i]) shape[i] = 1;
-    if (in_row_[i]) found.length *= shape[i];
-  }
-  const Array whole = broadcast_to(x, shape);
-  found.data = whole.data;
-  found.size = size_of(x.dtype);
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 1) continue;
-    Runs& runs = in_row_[i] ? found.along : found.across;
-    const int64_t stride = whole.strides[i];
-    if (!runs.empty() && runs.back().stride == stride * shape[i]) {
-      runs.back() = {runs.back().size * shape[i], stride};
+void RowRun::set(Operand& operand, const Array& x, Axes repeats) const {
+  operand.length = 1;
+  operand.data = x.data;
+  operand.size = size_of(x.dtype);
+  operand.is_shared = true;
+  const size_t lead = shape_.size() - x.shape.size();
+  for (size_t i = 0; i < shape_.size(); ++i) {
+    const int64_t size = has(repeats, i) ? 1 : shape_[i];
+    if (has(in_row_, i)) operand.length *= size;
+    if (size == 1) continue;
+    // x is broadcast to the shape.
+    const int64_t stride = i < lead || x.shape[i - lead] == 1 ? 0 : x.strides[i - lead];
+    Runs& runs = has(in_row_, i) ? operand.along : operand.across;
+    if (!has(in_row_, i)) operand.is_shared = operand.is_shared && stride == 0;
+    if (!runs.empty() && runs.back().stride == stride * size) {
+      runs.back() = {runs.back().size * size, stride};
     } else {
-      runs.push_back({shape[i], stride});
+      runs.push_back({size, stride});
     }
   }
-  const bool is_ordered =
-      found.along.empty() || (found.along.size() == 1 && found.along[0].stride == 1);
-  found.is_direct = is_ordered && found.across.size() <= 1;
-  found.is_shared = std::all_of(found.across.begin(), found.across.end(),
-                                [](const Run& run) { return run.stride == 0; });
-  return found;
+  const Runs& along = operand.along;
+  const bool is_ordered = along.empty() || (along.size() == 1 && along[0].stride == 1);
+  operand.is_direct = is_ordered && operand.across.size() <= 1;
 }
 
-void RowRun::read(const Array& x) { in_.push_back(operand(x, std::vector<bool>(shape_.size()))); }
-void RowRun::read_each(const Array& x) { in_.push_back(operand(x, in_row_)); }
-void RowRun::read_runs(const Array& x) { in_.push_back(operand(x, in_run_)); }
-void RowRun::write(const Array& y) { out_.push_back(operand(y, std::vector<bool>(shape_.size()))); }
-void RowRun::write_each(const Array& y) { out_.push_back(operand(y, in_row_)); }
-void RowRun::write_runs(const Array& y) { out_.push_back(operand(y, in_run_)); }
+void RowRun::read(const Array& x) { set(in_.next(), x, 0); }
+void RowRun::read_each(const Array& x) { set(in_.next(), x, in_row_); }
+void RowRun::read_runs(const Array& x) { set(in_.next(), x, in_run_); }
+void RowRun::write(const Array& y) { set(out_.next(), y, 0); }
+void RowRun::write_each(const Array& y) { set(out_.next(), y, in_row_); }
+void RowRun::write_runs(const Array& y) { set(out_.next(), y, in_run_); }
 
 void RowRun::add_up(const Array& total) {
-  Operand sum;
+  Operand& sum = out_.next();
   sum.data = total.data;
   sum.size = size_of(total.dtype);
   sum.length = length_;
   sum.is_sum = true;
-  out_.push_back(std::move(sum));
 }
 
 int64_t RowRun::Operand::offset(int64_t row) const {
@@ -147,8 +142,8 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
     return Scratch::rounded(static_cast<size_t>(x.length * (x.is_shared ? 1 : block_rows_)) *
                             x.size);
   };
-  for (const Operand& x : in_) bytes += needed(x);
-  for (const Operand& y : out_) bytes += needed(y);
+  for (const Operand& x : in_.used()) bytes += needed(x);
+  for (const Operand& y : out_.used()) bytes += needed(y);
   const Scratch memory(bytes);
   RowBlock block;
   block.n = length_;
@@ -173,19 +168,21 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
         buffer += needed(x);
       }
     };
-    for (size_t i = 0; i < in_.size(); ++i) {
+    for (size_t i = 0; i < in_.count; ++i) {
+      const Operand& in = in_.all[i];
       char* pointer = nullptr;
-      place(in_[i], pointer, block.in_step[i]);
+      place(in, pointer, block.in_step[i]);
       block.in[i] = pointer;
-      if (!in_[i].is_direct && (row == begin || !in_[i].is_shared)) {
-        in_[i].move(row, in_[i].is_shared ? 1 : block.rows, pointer, false);
+      if (!in.is_direct && (row == begin || !in.is_shared)) {
+        in.move(row, in.is_shared ? 1 : block.rows, pointer, false);
       }
     }
-    for (size_t i = 0; i < out_.size(); ++i) place(out_[i], block.out[i], block.out_step[i]);
+    for (size_t i = 0; i < out_.count; ++i) place(out_.all[i], block.out[i], block.out_step[i]);
     program(block);
-    for (size_t i = 0; i < out_.size(); ++i) {
-      if (out_[i].is_direct || out_[i].is_sum) continue;
-      out_[i].move(row, block.rows, static_cast<char*>(block.out[i]), true);
+    for (size_t i = 0; i < out_.count; ++i) {
+      const Operand& out = out_.all[i];
+      if (out.is_direct || out.is_sum) continue;
+      out.move(row, block.rows, static_cast<char*>(block.out[i]), true);
     }
   }
 }
@@ -194,7 +191,8 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
 void RowRun::join(const char* partial, int64_t parts) const {
   size_t before = 0;
   size_t whole = 0;
-  for (const Operand& y : out_) whole += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
+  for (const Operand& y : out_.used())
+    whole += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
   auto add = [&](auto tag, const Operand& y) {
     using T = decltype(tag);
     std::vector<double> total(static_cast<size_t>(length_));
@@ -206,7 +204,7 @@ void RowRun::join(const char* partial, int64_t parts) const {
     std::transform(total.begin(), total.end(), reinterpret_cast<T*>(y.data),
                    [](double value) { return static_cast<T>(value); });
   };
-  for (const Operand& y : out_) {
+  for (const Operand& y : out_.used()) {
     if (!y.is_sum) continue;
     y.size == 4 ? add(float{}, y) : add(double{}, y);
     before += static_cast<size_t>(length_) * y.size;
@@ -215,9 +213,10 @@ void RowRun::join(const char* partial, int64_t parts) const {
 
 void RowRun::run(RowProgram program, double parameter) {
   size_t sum_bytes = 0;
-  for (const Operand& y : out_) sum_bytes += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
+  for (const Operand& y : out_.used())
+    sum_bytes += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
   for (const auto* operands : {&in_, &out_}) {
-    for (const Operand& x : *operands) {
+    for (const Operand& x : operands->used()) {
       // Neighbouring rows share cache lines.
       if (!x.is_direct && !x.is_sum && !x.is_shared) block_rows_ = std::max(block_rows_, kLineRows);
     }

@@ -3,7 +3,8 @@
 // sees plain arrays and memory is read in whole cache lines.
 #pragma once
 
-#include <vector>
+#include <array>
+#include <span>
 
 #include "kernels/row.h"
 #include "memory/array.h"
@@ -56,19 +57,31 @@ class RowRun {
     void move_as(int64_t row, int64_t count, T* buffer, bool is_back) const;
   };
 
+  struct Operands {
+    std::array<Operand, RowBlock::kOperands> all;
+    size_t count = 0;
+
+    Operand& next() { return all[count++]; }
+    std::span<const Operand> used() const { return {all.data(), count}; }
+  };
+  // Axes, as bits.
+  using Axes = uint64_t;
+  static_assert(kMaxDims <= 64);
+  static bool has(Axes axes, size_t i) { return (axes >> i & 1U) != 0; }
+
   // `repeats`: the axes along which the operand has one element.
-  Operand operand(const Array& x, const std::vector<bool>& repeats) const;
+  void set(Operand& operand, const Array& x, Axes repeats) const;
   void run_rows(RowProgram program, double parameter, int64_t begin, int64_t end, char* sums) const;
   void join(const char* partial, int64_t parts) const;
 
   Workspace& workspace_;
   Dims shape_;
-  std::vector<bool> in_row_, in_run_;
+  Axes in_row_ = 0, in_run_ = 0;
   int64_t rows_ = 1;
   int64_t length_ = 1;
   int64_t run_ = 1;
   int64_t block_rows_ = 1;
-  SmallVector<Operand, 4> in_, out_;
+  Operands in_, out_;
 };
 
 }  // namespace tensorlike

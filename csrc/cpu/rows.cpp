@@ -149,12 +149,19 @@ void norm(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Dims& shape = inputs[0]->shape;
   const DType dtype = compute_of(outputs[0]->dtype);
   const Dims axes = axes_of(op, *inputs[0]);
-  SmallVector<Array, 3> computed;
-  for (const Array* out : outputs) {
-    computed.push_back(out->dtype == dtype ? *out : workspace.array(dtype, out->shape));
+  std::vector<Array> wide;  // none where all have the dtype
+  SmallVector<const Array*, 4> computed(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]->dtype == dtype) continue;
+    wide.resize(outputs.size());
+    wide[i] = workspace.array(dtype, outputs[i]->shape);
+    computed[i] = &wide[i];
   }
+  const auto read_as = [&](const Array& x, auto&& read) {
+    x.dtype == dtype ? read(x) : read(cast(x, dtype, workspace));
+  };
   RowRun run(shape, axes, workspace);
-  run.read(cast(*inputs[0], dtype, workspace));
+  read_as(*inputs[0], [&](const Array& x) { run.read(x); });
   const Arrays parameters = inputs.subspan(1);
   const Dims runs = run_axes(axes, parameters, shape.size());
   int64_t length = 1;
@@ -164,13 +171,13 @@ void norm(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
                                                      : Weights::kShared;
   if (weights == Weights::kRuns) run.set_runs(runs);
   for (const Array* parameter : parameters) {
-    read_parameter(run, cast(*parameter, dtype, workspace), weights);
+    read_as(*parameter, [&](const Array& x) { read_parameter(run, x, weights); });
   }
-  run.write(computed[0]);
-  for (size_t i = 1; i < computed.size(); ++i) run.write_each(computed[i]);
+  run.write(*computed[0]);
+  for (size_t i = 1; i < computed.size(); ++i) run.write_each(*computed[i]);
   run.run(kKind.of(dtype, weights).forward, op.get<double>("eps"));
   for (size_t i = 0; i < computed.size(); ++i) {
-    if (computed[i].dtype != outputs[i]->dtype) assign(*outputs[i], computed[i]);
+    if (computed[i] != outputs[i]) assign(*outputs[i], *computed[i]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "op/infer.h"
 #include "tensor/creation.h"
 #include "tensor/kernel_run.h"
+#include "tensor/planned_launch.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -105,12 +106,20 @@ Ref<Value> view_small(const Op& op, RawTensor& x) {
   if (cls.device_attr >= 0 || cls.infer == nullptr || cls.kernel(x.device).foreign != nullptr) {
     return nullptr;
   }
-  const Spec spec = x.spec();
   RawTensor* const inputs[] = {&x};
+  const Array* const arrays[] = {&x};
+  LaunchKey key;
+  const bool is_plannable = may_plan(op, arrays, 0, key);
+  if (is_plannable) {
+    if (Ref<Value> seen = view_planned(op, x, key)) return seen;
+  }
+  const Spec spec = x.spec();
   const Specs results = infer(op, {&spec, 1});
   if (results.size() != 1) return nullptr;
   const Values made = views_of(op, inputs, results);
-  return made.empty() ? nullptr : made[0];
+  if (made.empty()) return nullptr;
+  if (is_plannable) plan_launch(op, inputs, key, results, made, false);
+  return made[0];
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Singular values, eigenvalues, and what is found by them: least squares.
-#include "cpu/matrix_factors.h"
+#include "cpu/matrix_lanes.h"
 #include "op/families.h"
 #include "op/linear_solvers.h"
 
@@ -63,6 +63,10 @@ void svd(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
     }
     const Lapack<T>& table = lapack<T>(op.name());
     const char job = !wants_vectors ? 'N' : op.get<bool>("full_matrices") ? 'A' : 'S';
+    const auto alone = [&](int64_t i) {
+      return RowSingularValues<T>(table, job, m, n)(x, i, nullptr, s + i * k, nullptr);
+    };
+    if (!wants_vectors && singular_values_in_lanes(op, x, count, s, alone)) return;
     each_matrix(op, count, svd_work(m, n) / (wants_vectors ? 1 : 4), [&] {
       return
           [&, find = RowSingularValues<T>(table, job, m, n)](int64_t i) mutable -> const Refusal* {
@@ -89,7 +93,14 @@ void eigh(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
     Real<T>* const w = outputs[0]->as<Real<T>>();
     T* const v = outputs.size() > 1 ? outputs[1]->as<T>() : nullptr;
     const Lapack<T>& table = lapack<T>(op.name());
-    each_matrix(op, element_count(batch), cube(n) * (v == nullptr ? 2 : 9), [&] {
+    const int64_t count = element_count(batch);
+    const auto alone = [&](int64_t i) -> const Refusal* {
+      std::vector<T> a(static_cast<size_t>(n * n));
+      if (!x.read_hermitian(i, a.data())) return &kNotFinite;
+      return outcome(HermitianEigen<T>(table, false, as_int(n))(a.data(), w + i * n));
+    };
+    if (v == nullptr && eigenvalues_in_lanes(op, x, count, w, alone)) return;
+    each_matrix(op, count, cube(n) * (v == nullptr ? 2 : 9), [&] {
       return [&, a = std::vector<T>(static_cast<size_t>(n * n)),
               find = HermitianEigen<T>(table, v != nullptr, as_int(n))](
                  int64_t i) mutable -> const Refusal* {

@@ -34,6 +34,25 @@ std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
   return made;
 }
 
+// Few elements, all in order, by one loop: called on memory as it lies. False: it is not that.
+bool run_at_once(const TileLoops& loops, const Dims& shape, Arrays operands, Arrays outputs) {
+  constexpr int64_t kFew = 4096;
+  const bool is_one = loops.instructions.size() == 1 && loops.constants.empty();
+  if (!is_one || loops.temporaries != 0 || outputs[0]->count > kFew) return false;
+  for (const Array* x : operands) {
+    if (!x->is_contiguous || !(x->shape == shape)) return false;
+  }
+  const TileLoop& only = loops.instructions[0];
+  SmallVector<const void*, 4> from;
+  SmallVector<void*, 2> to;
+  for (const int slot : only.in) from.push_back(operands[static_cast<size_t>(slot)]->data);
+  for (const int slot : only.out) {
+    to.push_back(outputs[static_cast<size_t>(slot - loops.first_output())]->data);
+  }
+  if (outputs[0]->count > 0) only.kernel(to.data(), from.data(), outputs[0]->count);
+  return true;
+}
+
 }  // namespace
 
 const TileLoops& loops_of(const TileProgram& program) {
@@ -48,11 +67,13 @@ TileOperand tile_operand(const Array& x, const Dims& shape) {
 
 void run_program(const TileProgram& program, const Dims& shape, Arrays operands, Arrays outputs) {
   if (run_by_table(program, shape, operands, outputs)) return;
+  const TileLoops& loops = loops_of(program);
+  if (run_at_once(loops, shape, operands, outputs)) return;
   SmallVector<TileOperand, 4> from;
   for (const Array* x : operands) from.push_back(tile_operand(*x, shape));
   SmallVector<TileOutput, 2> to;
   for (const Array* out : outputs) to.push_back({out->data, size_of(out->dtype)});
-  run_tiles(loops_of(program), shape, {from.data(), from.size()}, {to.data(), to.size()});
+  run_tiles(loops, shape, {from.data(), from.size()}, {to.data(), to.size()});
 }
 
 }  // namespace tensorlike

@@ -13,10 +13,11 @@ constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
-constexpr int64_t kLeastRows = 16;  // of a strip: elements that share a cache line
-constexpr int64_t kGoodRows = 64;   // that share several: memory is quick at those
-constexpr int64_t kLeastRow = 128;  // elements that are worth a run
-constexpr int64_t kShortRow = 256;  // elements: several of them make a better run
+constexpr int64_t kLeastRows = 16;   // of a strip: elements that share a cache line
+constexpr int64_t kGoodRows = 64;    // that share several: memory is quick at those
+constexpr int64_t kLeastRow = 128;   // elements that are worth a run
+constexpr int64_t kShortRow = 256;   // elements: several of them make a better run
+constexpr int64_t kGoodPeriods = 8;  // that are worth keeping one of them
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -81,6 +82,15 @@ bool is_one_row(const TileOperand& operand) {
   return std::all_of(strides.begin(), strides.end() - 1, [](int64_t s) { return s == 0; });
 }
 
+// After how many elements an operand begins again, as channels do for each example, where so many
+// stay in cache; else 0.
+int64_t period_of(const TileOperand& operand, const Dims& shape) {
+  if (shape.size() < 2 || operand.strides[0] != 0) return 0;
+  int64_t period = 1;
+  for (size_t i = 1; i < shape.size(); ++i) period *= shape[i];
+  return period * static_cast<int64_t>(operand.size) <= kStripBytes ? period : 0;
+}
+
 }  // namespace
 
 void fill_tile(char* out, const void* value, size_t size, int64_t n) {
@@ -128,7 +138,10 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   for (size_t i = 0; i < operands.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
-    const bool lies_in_rows = (step == 0 || step == 1) && shape_.back() >= kLeastRow;
+    const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
+                              period_of(operands_[i], shape_) > 0;
+    const bool lies_in_rows =
+        (step == 0 || step == 1) && shape_.back() >= kLeastRow && !begins_again;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
     } else if (lies_in_rows) {
@@ -190,12 +203,16 @@ char* TileRunner::tile(size_t slot) const { return tiles_ + slot * tile_bytes(bo
 size_t TileRunner::plan_strips() {
   size_t bytes = 0;
   for (size_t i = 0; i < bound_.operands_.size(); ++i) {
-    if (bound_.access_[i] != BoundProgram::Access::kTransposed) continue;
+    const BoundProgram::Access access = bound_.access_[i];
+    const bool is_turned = access == BoundProgram::Access::kTransposed;
+    if (!is_turned && access != BoundProgram::Access::kGathered) continue;
     const TileOperand& operand = bound_.operands_[i];
-    const int64_t elements = bound_.strip_rows(operand) * bound_.shape_.back();
-    if (elements < 4 * kTile || total_ < elements) continue;
+    const int64_t elements = is_turned ? bound_.strip_rows(operand) * bound_.shape_.back()
+                                       : period_of(operand, bound_.shape_);
+    const int64_t least = is_turned ? 4 * kTile : 1;
+    if (elements < least || total_ < (is_turned ? elements : 2 * elements)) continue;
     strips_.push_back({i, bytes, nullptr, 0, 0});
-    bytes += static_cast<size_t>(elements) * operand.size + 64;
+    bytes += static_cast<size_t>(elements + kTile) * operand.size + 64;  // runs begin again in it
   }
   return bytes;
 }
@@ -230,9 +247,18 @@ void TileRunner::read_strip(Strip& strip, int64_t begin) {
 const char* TileRunner::in_strip(size_t operand, int64_t begin, int64_t n) {
   for (Strip& strip : strips_) {
     if (strip.operand != operand) continue;
+    const TileOperand& from = bound_.operands_[operand];
+    if (bound_.access_[operand] == BoundProgram::Access::kGathered) {
+      if (strip.end == 0) {
+        strip.end = period_of(from, bound_.shape_);
+        const int64_t all = strip.end * bound_.shape_[0];
+        gather_tile(from, bound_.shape_, 0, std::min(strip.end + kTile, all), strip.data);
+      }
+      return strip.data + static_cast<size_t>(begin % strip.end) * from.size;
+    }
     if (begin < strip.begin || begin >= strip.end) read_strip(strip, begin);
     if (begin + n > strip.end) return nullptr;
-    return strip.data + static_cast<size_t>(begin - strip.begin) * bound_.operands_[operand].size;
+    return strip.data + static_cast<size_t>(begin - strip.begin) * from.size;
   }
   return nullptr;
 }

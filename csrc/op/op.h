@@ -13,6 +13,7 @@
 #include "base/ref.h"
 #include "base/shape.h"
 #include "memory/array.h"
+#include "op/launch_plans.h"
 #include "op/spec.h"
 #include "op/type.h"
 
@@ -215,6 +216,7 @@ class Op : public RefCounted {
   std::vector<std::pair<std::string, Attr>> config;
   // Where the binding keeps the Python object of a shared op.
   mutable void* handle = nullptr;
+  mutable LaunchPlans plans;
 
   // "gelu" for Elemwise(mode="gelu"), else the functional name or the class: for errors.
   virtual std::string name() const;

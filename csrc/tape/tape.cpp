@@ -67,11 +67,18 @@ DType dtype_of_value(const std::string& op, const Value& value) {
   return spec_of(op, value).dtype;
 }
 
-void push_spec(Specs& specs, const Op& op, const Value& value) {
-  if (value.tag == Value::kRaw) {
-    specs.push_back(static_cast<const RawTensor&>(value).spec());
-  } else {
-    specs.push_back(spec_of(op.name(), value));
+void set_specs(Specs& specs, const Op& op, Args values) {
+  specs.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    Spec& spec = specs[i];
+    if (values[i]->tag == Value::kRaw) {
+      const auto& raw = static_cast<const RawTensor&>(*values[i]);
+      spec.dtype = raw.dtype;
+      spec.shape = raw.shape;
+      spec.device = raw.device;
+    } else {
+      spec = spec_of(op.name(), *values[i]);
+    }
   }
 }
 
@@ -100,7 +107,9 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
       outputs_read = reads ? ~0U : 0U;
     }
   }
-  for (const Ref<Value>& value : out) push_spec(node->outputs, op, *value);
+  SmallVector<Value*, 4> results;
+  for (const Ref<Value>& value : out) results.push_back(value.get());
+  set_specs(node->outputs, op, {results.data(), results.size()});
   bool same = true;
   node->inputs.resize(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
@@ -117,7 +126,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
   }
   if (!same) {
     node->input_specs = std::make_unique<Specs>();
-    for (Value* primal : primals) push_spec(*node->input_specs, op, *primal);
+    set_specs(*node->input_specs, op, primals);
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const bool is_read = (outputs_read >> std::min<size_t>(i, 31) & 1U) != 0;

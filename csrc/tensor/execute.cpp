@@ -5,6 +5,7 @@
 #include "op/infer.h"
 #include "tensor/body.h"
 #include "tensor/kernel_run.h"
+#include "tensor/planned_launch.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -50,17 +51,13 @@ bool leaves_alone(const Op& op, Args args) {
   return dtype != DType::kBool && reduces(*op.scalar->spec.unchanged, kind_of(dtype));
 }
 
-Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
-  SmallVector<RawTensor*, 12> tensors(args.size());
-  SmallVector<const Array*, 12> arrays(args.size());
+// The general way. `key`: a plan is made by it; null: none may be.
+static Values launch_unplanned(const Op& op, Args args, RawArgs inputs, Arrays arrays,
+                               uint32_t donated, int64_t holds, const LaunchKey* key) {
   Specs specs(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);
-    specs[i] = tensors[i]->spec();
-  }
-  const RawArgs inputs(tensors.data(), tensors.size());
-  const Device home = args.empty() ? operands_device(op, specs) : tensors[0]->device;
-  for (const RawTensor* x : tensors) {
+  for (size_t i = 0; i < args.size(); ++i) specs[i] = inputs[i]->spec();
+  const Device home = args.empty() ? operands_device(op, specs) : inputs[0]->device;
+  for (const RawTensor* x : inputs) {
     if (!(x->device == home)) operands_device(op, specs);  // refuses them
   }
   const KernelRule& kernel = op.cls.kernel(home);
@@ -72,20 +69,40 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
   const Device there = leaves(results, home) ? results[0].device : home;
   for (Spec& spec : results) spec.device = home;
   Values made = views_of(op, inputs, results);
+  bool is_direct = false;
   if (made.empty()) {
     Workspace workspace(home);
     std::optional<KernelRun> run;
-    if (kernel.run != nullptr)
-      run.emplace(op, Arrays(arrays.data(), arrays.size()), results, workspace);
+    if (kernel.run != nullptr) run.emplace(op, arrays, results, workspace);
     if (kernel.sizes != nullptr) run->find_sizes(results);
     made = place_results(op, inputs, results, donated, holds);
     SmallVector<const Array*, 2> outputs;
     for (const Ref<Value>& value : made) outputs.push_back(static_cast<RawTensor*>(value.get()));
     const Arrays written(outputs.data(), outputs.size());
-    run ? run->run(written) : compute(op, {arrays.data(), arrays.size()}, written, workspace);
+    is_direct = run && run->is_direct(written);
+    run ? run->run(written) : compute(op, arrays, written, workspace);
   }
-  if (!(there == home)) move_all(made, there);
+  if (!(there == home)) {
+    move_all(made, there);
+  } else if (key != nullptr && home.is_cpu() && kernel.sizes == nullptr) {
+    plan_launch(op, inputs, *key, results, made, is_direct);
+  }
   return made;
+}
+
+Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
+  SmallVector<RawTensor*, 12> tensors(args.size());
+  SmallVector<const Array*, 12> arrays(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);
+  }
+  const RawArgs inputs(tensors.data(), tensors.size());
+  const Arrays given(arrays.data(), arrays.size());
+  LaunchKey key;
+  const bool is_plannable = may_plan(op, given, donated, key);
+  Values results;
+  if (is_plannable && launch_planned(op, inputs, given, key, results)) return results;
+  return launch_unplanned(op, args, inputs, given, donated, holds, is_plannable ? &key : nullptr);
 } catch (const Error& error) {
   fail_for(op, error);
 }

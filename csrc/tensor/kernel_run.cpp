@@ -102,16 +102,14 @@ Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
   Values results;
   Views views;
   if (op.cls.view == nullptr || !op.cls.view(op, *inputs[0], specs, views)) return results;
-  const RawTensor& x = *inputs[0];
-  for (View& view : views) {
-    const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
-    if (is_same) {
-      results.push_back(Ref<RawTensor>(inputs[0]));
-    } else {
-      results.push_back(x.view(std::move(view.shape), std::move(view.strides), view.offset));
-    }
-  }
+  for (const View& view : views) results.push_back(seen_through(*inputs[0], view));
   return results;
+}
+
+Ref<Value> seen_through(RawTensor& x, const View& view) {
+  const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
+  if (is_same) return Ref<Value>(&x);
+  return x.view(view.shape, view.strides, view.offset);
 }
 
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
@@ -167,20 +165,21 @@ void KernelRun::launch(Arrays outputs) {
   backend(outputs[0]->device).launch(op_, {inputs_.data(), inputs_.size()}, outputs, workspace_);
 }
 
+bool KernelRun::converts(Arrays outputs) const {
+  return op_.cls.spec.memory.computes_in != ComputesIn::kAsGiven &&
+         std::any_of(outputs.begin(), outputs.end(),
+                     [](const Array* out) { return compute_of(out->dtype) != out->dtype; });
+}
+
 void KernelRun::run(Arrays outputs) {
-  const auto computed_in = [](const Array* out) { return compute_of(out->dtype); };
-  const bool converts = op_.cls.spec.memory.computes_in != ComputesIn::kAsGiven &&
-                        std::any_of(outputs.begin(), outputs.end(), [&](const Array* out) {
-                          return computed_in(out) != out->dtype;
-                        });
-  if (!converts) {
+  if (!converts(outputs)) {
     launch(outputs);
     return;
   }
   SmallVector<Array, 2> wide(outputs.size());
   SmallVector<const Array*, 2> given(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const DType dtype = computed_in(outputs[i]);
+    const DType dtype = compute_of(outputs[i]->dtype);
     if (dtype == outputs[i]->dtype) continue;
     wide[i] = workspace_.array(dtype, outputs[i]->shape);
     given[i] = &wide[i];

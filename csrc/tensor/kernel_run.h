@@ -11,6 +11,8 @@ namespace tensorlike {
 
 // The results that are views of the first input; none where strides cannot say it.
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
+// x through a view; x itself where that says no more.
+Ref<Value> seen_through(RawTensor& x, const View& view);
 // Tensors whose elements are not set, of known sizes. `donated` and `holds` as for `execute`: an
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
@@ -30,8 +32,11 @@ class KernelRun {
   void find_sizes(Specs& specs);
   // Fills the outputs: in order, of the inferred dtypes and shapes.
   void run(Arrays outputs);
+  // Whether the kernel takes the inputs and fills the outputs as they are.
+  bool is_direct(Arrays outputs) const { return prepared_.empty() && !converts(outputs); }
 
  private:
+  bool converts(Arrays outputs) const;
   void launch(Arrays outputs);
 
   const Op& op_;

@@ -26,7 +26,7 @@ _INSTALLED = tuple(
     if name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 # Ours that call the user's: layers.
-_PASSING = {Layer.__call__.__code__, Sequential.forward.__code__}
+_PASSING = {vars(Layer)["__call__"].__wrapped__.__code__, Sequential.forward.__code__}
 _CHANGING = {
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update",
     "setdefault", "popitem", "add", "discard", "difference_update", "intersection_update",
@@ -54,7 +54,7 @@ def converted_callee(function: Any) -> Any:
     if isinstance(function, FunctionType):
         return _converted(function)
     if isinstance(function, MethodType):
-        inner = function.__func__
+        inner = _whole(function.__func__)
         if isinstance(inner, FunctionType):
             return MethodType(_converted(inner), function.__self__)
         return function
@@ -68,10 +68,15 @@ def converted_callee(function: Any) -> Any:
         return functools.partial(inner, *function.args, **function.keywords)
     if isinstance(function, _C.TensorBase):
         return function
-    call = inspect.getattr_static(type(function), "__call__", None)
+    call = _whole(inspect.getattr_static(type(function), "__call__", None))
     if isinstance(call, FunctionType) and not _is_static(function):
         return MethodType(_converted(call), function)
     return function
+
+
+def _whole(function: Any) -> Any:
+    """A method without its shortcut."""
+    return vars(function)["__wrapped__"] if isinstance(function, _C.Shortcut) else function
 
 
 def _is_static(function: Any) -> bool:

@@ -99,3 +99,30 @@ def test_numbers_of_channels_repeat_along_planes(plane: tuple[int, int], threads
             np.testing.assert_array_equal(found, x * scale + shift)
     finally:
         tl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("mode", ["sync", "lazy", "async"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_operands_that_begin_again_change_no_bits(dtype: str, mode: str) -> None:
+    """Channels of examples, whose numbers are the same for each example."""
+    rng = random.Random(f"{dtype} {mode} again")
+    before = tl.num_threads()
+    for _ in range(12):
+        examples, channels = rng.choice((2, 7, 8, 9, 16, 33)), rng.choice((1, 3, 16, 33, 130))
+        plane = (rng.choice((1, 7, 14)), rng.choice((1, 2, 7, 9, 14, 17)))
+        shape = (examples, channels, *plane)
+        x = drawn_operand(rng, shape, dtype)
+        x = x if x.shape == shape else F.broadcast_to(x, shape)
+        kept = rng.choice(((channels, 1, 1), (channels, plane[0], 1), (channels, 1, plane[1])))
+        scale, shift = numbers(kept, dtype, 1), numbers(kept, dtype, 2)
+        name = rng.choice(("chain", "add", "several"))
+        xs = (x, scale, shift)[: CALLS[name][0]]
+        wanted = np.asarray(CALLS[name][1](*(in_order(y, shape) for y in xs)).astype("complex128"))
+        for threads in (1, 2, 5):
+            tl.set_num_threads(threads)
+            try:
+                with tl.engine.mode(mode):
+                    found = np.asarray(CALLS[name][1](*xs).astype("complex128"))
+            finally:
+                tl.set_num_threads(before)
+            assert found.tobytes() == wanted.tobytes(), (name, shape, kept, threads)

@@ -1,0 +1,92 @@
+#include "tensor/planned_launch.h"
+
+#include "op/launch_plan.h"
+#include "tensor/kernel_run.h"
+
+namespace tensorlike {
+namespace {
+
+Ref<RawTensor> place(const LaunchPlan& plan, size_t k) {
+  const Spec& spec = plan.results[k];
+  const int64_t count = plan.counts[k];
+  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(spec.dtype));
+  if (plan.in_order) {
+    return make_ref<RawTensor>(spec.dtype, spec.shape, plan.strides[k], count, std::move(storage));
+  }
+  char* const data = storage->data();
+  return make_ref<RawTensor>(spec.dtype, spec.shape, plan.strides[k], std::move(storage), data);
+}
+
+// Whether the op's class still has what the plan was made with.
+bool is_valid(const LaunchPlan& plan, const Op& op) {
+  return plan.kernel == op.cls.kernel(Device()).run && plan.view == op.cls.view;
+}
+
+}  // namespace
+
+bool may_plan(const Op& op, Arrays inputs, uint32_t donated, LaunchKey& key) {
+  if (donated != 0 && (op.scalar != nullptr || op.cls.spec.memory.reuses >= 0)) return false;
+  return (!inputs.empty() || default_device.is_cpu()) && key.set(inputs);
+}
+
+bool is_planned(const Op& op, Arrays inputs) {
+  LaunchKey key;
+  return may_plan(op, inputs, 0, key) &&
+         op.plans.find(key, [&](const LaunchPlan& plan) { return is_valid(plan, op); });
+}
+
+bool launch_planned(const Op& op, RawArgs inputs, Arrays arrays, const LaunchKey& key,
+                    Values& results) {
+  bool is_view = false;
+  bool is_direct = false;
+  const bool is_found = op.plans.find(key, [&](const LaunchPlan& plan) {
+    if (!is_valid(plan, op)) return false;
+    is_view = !plan.views.empty();
+    is_direct = plan.is_direct;
+    for (const View& view : plan.views) results.push_back(seen_through(*inputs[0], view));
+    for (size_t k = 0; !is_view && k < plan.results.size(); ++k) results.push_back(place(plan, k));
+    return true;
+  });
+  if (!is_found || is_view) return is_found;
+  SmallVector<const Array*, 2> outputs;
+  for (const Ref<Value>& result : results) {
+    outputs.push_back(static_cast<RawTensor*>(result.get()));
+  }
+  Workspace workspace;
+  const Arrays written(outputs.data(), outputs.size());
+  is_direct ? op.cls.kernel(Device()).run(op, arrays, written, workspace)
+            : compute(op, arrays, written, workspace);
+  return true;
+}
+
+Ref<Value> view_planned(const Op& op, RawTensor& x, const LaunchKey& key) {
+  Ref<Value> seen;
+  op.plans.find(key, [&](const LaunchPlan& plan) {
+    if (!is_valid(plan, op) || plan.views.size() != 1) return false;
+    seen = seen_through(x, plan.views[0]);
+    return true;
+  });
+  return seen;
+}
+
+void plan_launch(const Op& op, RawArgs inputs, const LaunchKey& key, const Specs& specs,
+                 const Values& results, bool is_direct) {
+  if (results.empty() || !op.plans.comes_again(key)) return;
+  auto plan = std::make_unique<LaunchPlan>(key);
+  plan->kernel = op.cls.kernel(Device()).run;
+  plan->view = op.cls.view;
+  plan->results = specs;
+  plan->is_direct = is_direct;
+  if (op.cls.view == nullptr || !op.cls.view(op, *inputs[0], specs, plan->views)) {
+    plan->views.clear();
+  }
+  for (const Ref<Value>& value : results) {
+    const auto& result = static_cast<const RawTensor&>(*value);
+    plan->strides.push_back(result.strides);
+    plan->counts.push_back(result.count);
+    plan->in_order = plan->in_order && result.is_contiguous;
+  }
+  op.plans.keep(std::move(plan));
+}
+
+}  // namespace tensorlike

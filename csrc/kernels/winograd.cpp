@@ -217,6 +217,8 @@ class TileProduct {
 
 }  // namespace
 
+ScratchBuffer& tile_weights() { return t_weights; }
+
 template <class T>
 bool suits_winograd(const WindowProduct<T>& p) {
   const Window& w = p.window;
@@ -229,7 +231,7 @@ bool suits_winograd(const WindowProduct<T>& p) {
 template <class T>
 bool multiply_winograd(const WindowProduct<T>& product) {
   const Window tiles = tiles_of(product.window);
-  ScratchLoan buffer(t_weights);
+  ScratchLoan buffer(tile_weights());
   const TransformedWeights<T> weights(product, buffer);
   const Strips strips(tiles, product.images, wanted_tiles(product, tiles), kMostTiles);
   std::atomic<bool> is_finite = true;

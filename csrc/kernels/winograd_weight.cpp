@@ -18,7 +18,6 @@ constexpr int64_t kTilesOfSum = 256;        // after so many, sums go to memory:
 
 thread_local ScratchBuffer t_x_tiles;
 thread_local ScratchBuffer t_dy_tiles;
-thread_local ScratchBuffer t_sums;
 thread_local ScratchBuffer t_pixels;
 
 template <class T>
@@ -33,7 +32,7 @@ class TileDots {
         strips_(tiles_, c.images, together(), together()),
         x_loan_(t_x_tiles),
         dy_loan_(t_dy_tiles),
-        sums_loan_(t_sums),
+        sums_loan_(tile_weights()),
         sums_(sums_loan_, c.in_channels, rounded_up(c.out_channels, lanes_)) {}
 
   // False: not all of it is finite.

@@ -223,8 +223,7 @@ template <class T>
 bool suits_winograd(const WindowProduct<T>& p) {
   const Window& w = p.window;
   return has_tiles(w) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
-         p.origin == 0 && p.is_dense() && p.in_channels >= kFewSummed &&
-         p.out_channels >= kFewResults &&
+         p.origin == 0 && p.is_dense() && fills_vectors<T>(p.in_channels, p.out_channels) &&
          p.images * tiles_of(w).out_size() >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
 }
 

@@ -35,6 +35,14 @@ inline bool has_tiles(const Window& w) {
 
 inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
 
+// Whether there are channels enough, and most of their vectors are filled.
+template <class T>
+bool fills_vectors(int64_t summed, int64_t results) {
+  const int64_t lanes = winograd_kernels<T>().lanes;
+  const int64_t whole = rounded_up(summed, lanes) * rounded_up(results, lanes);
+  return summed >= kFewSummed && results >= kFewResults && 20 * summed * results >= 9 * whole;
+}
+
 // For transformed weights, and for their gradient, which is as large and never there with them.
 ScratchBuffer& tile_weights();
 

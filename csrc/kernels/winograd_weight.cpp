@@ -11,7 +11,7 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kFewTiles = 24;           // fewer don't pay for the transforms of the sums
-constexpr int64_t kOperandBytes = 8 << 20;  // of transformed tiles
+constexpr int64_t kOperandBytes = 2 << 20;  // of transformed tiles
 constexpr int64_t kFewTogether = 128;       // tiles; fewer read and write the sums too often
 constexpr int64_t kTilesOfJob = 128;        // that are transformed together
 constexpr int64_t kTilesOfSum = 256;        // after so many, sums go to memory: errors stay small
@@ -166,9 +166,10 @@ class TileDots {
 
 }  // namespace
 
+template <class T>
 bool suits_tile_dots(const Convolution& c) {
-  return c.groups == 1 && has_tiles(c.window) && c.in_channels >= kFewSummed &&
-         c.out_channels >= kFewResults && c.images * tiles_of(c.window).out_size() >= kFewTiles;
+  return c.groups == 1 && has_tiles(c.window) && fills_vectors<T>(c.in_channels, c.out_channels) &&
+         c.images * tiles_of(c.window).out_size() >= kFewTiles;
 }
 
 template <class T>
@@ -176,6 +177,8 @@ bool add_tile_dots(const Convolution& c, const T* x, const T* dy, T* dweight) {
   return TileDots<T>(c, x, dy).run(dweight);
 }
 
+template bool suits_tile_dots<float>(const Convolution&);
+template bool suits_tile_dots<double>(const Convolution&);
 template bool add_tile_dots<float>(const Convolution&, const float*, const float*, float*);
 template bool add_tile_dots<double>(const Convolution&, const double*, const double*, double*);
 

@@ -5,10 +5,11 @@
 
 namespace tensorlike {
 
+// Both are defined for float and double.
+template <class T>
 bool suits_tile_dots(const Convolution& c);
 
-// Defined for float and double. False: not all of it is finite, so that what it is is for the plain
-// sum to say.
+// False: not all of it is finite, so that what it is is for the plain sum to say.
 template <class T>
 bool add_tile_dots(const Convolution& c, const T* x, const T* dy, T* dweight);
 

@@ -96,7 +96,7 @@ template <class T>
 void transform_weights(const void* weights, int64_t row_step, int64_t rows, int64_t channel_step,
                        int64_t channels, bool is_mirrored, void* to, int64_t to_step,
                        int64_t step) {
-  constexpr int64_t kAhead = 8;
+  constexpr int64_t kAhead = 16;
   const T* from = static_cast<const T*>(weights);
   T* out = static_cast<T*>(to);
   const int64_t together = channel_step == kTaps ? kTogether : 1;
@@ -106,7 +106,7 @@ void transform_weights(const void* weights, int64_t row_step, int64_t rows, int6
     if (together == 1 && first + kAhead < channels) {  // of another page
       const char* next = reinterpret_cast<const char*>(from + (first + kAhead) * channel_step);
       const int64_t bytes = ((rows - 1) * row_step + kTaps) * static_cast<int64_t>(sizeof(T));
-      for (int64_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(next + at);
+      for (int64_t at = 0; at < bytes + 63 && at < 1024; at += 64) __builtin_prefetch(next + at);
     }
     to_vectors(from + first * channel_step, rows, row_step, count * kTaps,
                reinterpret_cast<T*>(turned), count * kTaps, count * kTaps);

@@ -7,6 +7,7 @@
 #include "kernels/convolution.h"
 #include "kernels/convolution_product.h"
 #include "kernels/depthwise_blocks.h"
+#include "kernels/winograd_weight.h"
 
 namespace tensorlike {
 namespace {
@@ -168,6 +169,7 @@ void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* 
     weight_gradient_by_blocks(c, x, dy, dweight);
     return;
   }
+  if (suits_tile_dots<T>(c) && add_tile_dots(c, x, dy, dweight)) return;
   if (!c.window.is_identity()) {
     sum_products(c, x, dy, dweight);
     return;

@@ -140,29 +140,37 @@ struct ConvolutionKernels {
                    const int64_t* offsets, int64_t count, void* sums, int64_t sums_row) = nullptr;
 };
 
-// Tiles of 4x4, two columns apart: tile j sees columns first + 2 j to first + 2 j + 3 of four rows
-// of `width` elements. What lies outside is 0, and a row that is null.
-struct WinogradLine {
-  int64_t first, width, tiles;
-};
-
-// The transforms of F(2x2, 3x3), of lines of tiles side by side. Place p of a tile's 16 (rows of 4)
-// lies at p * step. Up to kSpill elements beyond a line may be read, and written.
+// The transforms of F(2x2, 3x3), on vectors of channels: `lanes` planes side by side. Place p of a
+// tile's 16 (rows of 4) lies at p * step. All memory but planes is of whole vectors.
 struct WinogradKernels {
-  static constexpr int64_t kMostTiles = 128;  // of a line
-  static constexpr int64_t kSpill = 15;
+  int64_t lanes = 0;
 
-  // Of channels whose rows are channel_step elements apart, and whose tiles to_step.
-  void (*tiles)(const WinogradLine& line, const void* const* rows, int64_t channels,
-                int64_t channel_step, void* to, int64_t to_step, int64_t step) = nullptr;
-  // Of 3x3 kernels whose taps lie at from[taps[0]], ..., from[taps[8]]. A channel's rows, 16 at
-  // most, follow each other in `to`.
-  void (*weights)(const void* from, const int64_t* taps, int64_t row_step, int64_t rows,
-                  int64_t channel_step, int64_t channels, void* to, int64_t step) = nullptr;
-  // The upper row and, if it is not null, the lower of the first `columns` elements that the tiles
-  // give. False: they are not all finite.
-  bool (*products)(const void* products, int64_t step, const void* bias, int64_t tiles,
-                   int64_t columns, void* upper, void* lower) = nullptr;
+  // Elements [0, count) of planes `plane` apart to rows of `columns` vectors, `length` apart.
+  void (*gather)(const void* from, int64_t channels, int64_t plane, int64_t count, void* to,
+                 int64_t columns, int64_t length) = nullptr;
+  // `count` tiles beside each other, of the four rows that they see; tile_step apart in `to`.
+  void (*tiles)(const void* const* rows, int64_t count, void* to, int64_t tile_step,
+                int64_t step) = nullptr;
+  // Of 3x3 kernels, `lanes` rows of them at most; channels lie to_step apart in `to`. is_mirrored:
+  // the last of a kernel's 9 elements comes first.
+  void (*weights)(const void* from, int64_t row_step, int64_t rows, int64_t channel_step,
+                  int64_t channels, bool is_mirrored, void* to, int64_t to_step,
+                  int64_t step) = nullptr;
+  // The first `columns` elements of the upper row and, if it is not null, the lower that `count`
+  // tiles give, and the bias. False: they are not all finite.
+  bool (*products)(const void* products, int64_t step, int64_t tile_step, const void* bias,
+                   int64_t channels, int64_t count, int64_t columns, void* upper,
+                   void* lower) = nullptr;
+  // For the gradient by the weights: the transpose of `products`, of two rows of whole tiles.
+  void (*gradients)(const void* upper, const void* lower, int64_t count, void* to,
+                    int64_t tile_step, int64_t step) = nullptr;
+  // The transpose of `weights`, without a mirror: the channels of `rows` kernels from vectors
+  // that are from_step apart. False: some are not finite.
+  bool (*kernels)(const void* from, int64_t from_step, int64_t step, int64_t rows, int64_t channels,
+                  void* to, int64_t row_step) = nullptr;
+  // `count` vectors to planes.
+  void (*scatter)(const void* from, int64_t channels, int64_t plane, int64_t count,
+                  void* to) = nullptr;
 };
 
 // Pooling of one plane. Gradients are added to what is there.

@@ -83,6 +83,23 @@ TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
   }
 }
 
+// Where the strips' whole vectors of columns of the input end.
+TL_INLINE int64_t whole_of(const Window& w, const Band& band) {
+  const auto [first, last] = inside_of(w, band);
+  return least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
+}
+
+// Calls clear(element) for what is padding of the strip of row `row`: all, where it is not begun.
+template <class Clear>
+TL_INLINE void clear_padding(const Window& w, const Band& band, int64_t row, bool is_begun,
+                             Clear&& clear) {
+  const auto [first, last] = inside_of(w, band);
+  const int64_t strip = row * band.pitch;
+  const int64_t inner = is_begun ? least(first, band.pitch) : band.pitch;
+  for (int64_t i = 0; i < inner; ++i) clear(strip + i);
+  for (int64_t i = most(last, inner); i < band.pitch; ++i) clear(strip + i);
+}
+
 // For all strips of the band, row after row: calls begin(element of a strip, place in the input)
 // for the first row that windows see, combine for the others, and clear(element) for padding. What
 // it does to elements beyond those that windows see is of no account.
@@ -90,8 +107,7 @@ template <class Begin, class Combine, class Clear>
 TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Begin&& begin, Combine&& combine,
                            Clear&& clear) {
   const auto [first, last] = inside_of(w, band);
-  // Whole vectors, where that does not leave the input.
-  const int64_t whole = least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
+  const int64_t whole = whole_of(w, band);  // where that does not leave the input
   for (int64_t row = 0; row < band.rows; ++row) {
     const int64_t strip = row * band.pitch;
     bool is_begun = false;
@@ -104,9 +120,7 @@ TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Begin&& begin,
       }
       is_begun = true;
     });
-    const int64_t inner = is_begun ? least(first, band.pitch) : band.pitch;
-    for (int64_t i = 0; i < inner; ++i) clear(strip + i);
-    for (int64_t i = most(last, inner); i < band.pitch; ++i) clear(strip + i);
+    clear_padding(w, band, row, is_begun, clear);
   }
   for (int64_t i = 0; i < w.span(); ++i) clear(band.rows * band.pitch + i);
 }

@@ -51,6 +51,64 @@ void maxima_of_four(const PoolWindow& w, const T* x, T* y) {
   }
 }
 
+// to[i] = the largest of three rows' elements i: in registers.
+template <class T>
+void largest_of(const T* const* rows, int64_t first, int64_t end, T* __restrict__ to) {
+  const T* const upper = rows[0];
+  const T* const middle = rows[1];
+  const T* const lower = rows[2];
+  for (int64_t i = first; i < end; ++i) to[i] = larger(larger(upper[i], middle[i]), lower[i]);
+}
+
+// The largest element of each column that rows of windows see: of three rows of the input at once,
+// then of one by one.
+template <class T>
+void column_maxima(const PoolWindow& w, const Band& band, const T* x, T* __restrict__ strips) {
+  constexpr int kTogether = 3;
+  const auto [first, last] = inside_of(w, band);
+  const int64_t whole = whole_of(w, band);
+  for (int64_t row = 0; row < band.rows; ++row) {
+    T* __restrict__ to = strips + row * band.pitch;
+    const T* rows[kTogether];
+    int count = 0;
+    int64_t end = 0;
+    for_rows(w, band, band.row + row, [&](int64_t place) __attribute__((always_inline)) {
+      end = place + whole <= w.in_size() ? whole : last;
+      if (count < kTogether) {
+        rows[count++] = x + place;
+        if (count == kTogether) largest_of<T>(rows, first, end, to);
+      } else {
+        for (int64_t i = first; i < end; ++i) to[i] = larger(to[i], x[place + i]);
+      }
+    });
+    if (count > 0 && count < kTogether) {
+      while (count < kTogether) rows[count++] = rows[0];
+      largest_of<T>(rows, first, end, to);
+    }
+    clear_padding(w, band, row, count > 0, [&](int64_t i) { strips[i] = kLowest<T>; });
+  }
+  for (int64_t i = 0; i < w.span(); ++i) strips[band.rows * band.pitch + i] = kLowest<T>;
+}
+
+// The largest of the columns that each window sees, three at a time.
+template <class T>
+void cell_maxima(const PoolWindow& w, const Band& band, const T* __restrict__ strips,
+                 T* __restrict__ best) {
+  const int64_t apart = w.dilation[2];
+  int64_t tap = 1;
+  if (w.kernel[2] >= 3) {
+    for_cells(w, band, 0, [&](int64_t i, int64_t at) {
+      best[i] = larger(larger(strips[at], strips[at + apart]), strips[at + 2 * apart]);
+    });
+    tap = 3;
+  } else {
+    for_cells(w, band, 0, [&](int64_t i, int64_t at) { best[i] = strips[at]; });
+  }
+  for (; tap < w.kernel[2]; ++tap) {
+    for_cells(w, band, tap, [&](int64_t i, int64_t at) { best[i] = larger(best[i], strips[at]); });
+  }
+}
+
 template <class T>
 void max(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
@@ -63,15 +121,8 @@ void max(const PoolWindow& w, const void* in, void* out) {
   for_bands(w, [&](const Band& band) {
     T strips[kMostElements];
     T best[kMostElements];
-    fill_strips(
-        w, band, [&](int64_t i, int64_t place) { strips[i] = x[place]; },
-        [&](int64_t i, int64_t place) { strips[i] = larger(strips[i], x[place]); },
-        [&](int64_t i) { strips[i] = kLowest<T>; });
-    for_cells(w, band, 0, [&](int64_t i, int64_t at) { best[i] = strips[at]; });
-    for (int64_t tap = 1; tap < w.kernel[2]; ++tap) {
-      for_cells(w, band, tap,
-                [&](int64_t i, int64_t at) { best[i] = larger(best[i], strips[at]); });
-    }
+    column_maxima(w, band, x, strips);
+    cell_maxima(w, band, strips, best);
     for_windows(band, [&](int64_t place, int64_t i) { y[place] = best[i]; });
   });
 }

@@ -1,120 +1,86 @@
 // F(2x2, 3x3), strip by strip: tiles are transformed by the thread that then multiplies them, so
-// that all 16 operands and products are still in its second-level cache.
+// that all 16 operands and products are still in its second-level cache. Channels lie side by side:
+// in a tile's transform, in the products (rows: tiles; columns: channels of the result) and in the
+// transform back; planes are turned on their way in and out.
 #include "kernels/winograd.h"
 
 #include <atomic>
 
+#include "kernels/winograd_tiles.h"
+
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kPlaces = 16;  // of a tile
-constexpr size_t kTaps = 9;
-constexpr int64_t kFewChannels = 24;            // fewer don't pay for the transforms of the tiles
-constexpr int64_t kFewAtAll = 192;              // tiles; fewer don't pay for those of the weights
+constexpr int64_t kFewAtAll = 24;               // tiles; fewer don't pay for those of the weights
 constexpr int64_t kFewForKept = 12;             // the same where these are made once
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
 constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
+constexpr int64_t kMostTiles = 128;             // of a strip
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
-
-template <class T>
-const WinogradKernels& winograd_kernels() {
-  return kernel_table().winograd[dtype_of<T>];
-}
 
 thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_tiles;
 thread_local ScratchBuffer t_products;
-
-// A line of tiles gives two rows of the result, which are as far apart as the rows that a window
-// sees: next to each other, unless windows are dilated.
-int64_t lines_of(const Window& w) {
-  const int64_t apart = w.dilation[1];
-  return w.out[1] / (2 * apart) * apart + std::min(w.out[1] % (2 * apart), apart);
-}
-int64_t first_row(const Window& w, int64_t line) {
-  const int64_t apart = w.dilation[1];
-  return line / apart * 2 * apart + line % apart;
-}
-
-// Tiles as the windows that strips are made of.
-Window tiles_of(const Window& w) {
-  Window tiles;
-  tiles.out[1] = lines_of(w);
-  tiles.out[2] = detail::ceil_div(w.out[2], 2);
-  return tiles;
-}
+thread_local ScratchBuffer t_pixels;
 
 template <class T>
 int64_t wanted_tiles(const WindowProduct<T>& p, const Window& tiles) {
-  const int64_t bytes = kPlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
-  const int64_t fitting =
-      std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, WinogradKernels::kMostTiles);
+  const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
+  const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
   const int64_t share = p.images * tiles.out_size() / (int64_t{4} * num_threads());
   return std::clamp(share, kFewTiles, fitting);
 }
 
-// The weights' transforms: for each group and place, panels of rows, each along the channels.
+// The weights' transforms: for each group and place, panels of columns (channels of the result),
+// each along the channels that are summed.
 template <class T>
 class TransformedWeights {
  public:
   TransformedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
       : product_(product),
-        panels_(detail::split_at_most(product.out_channels, gemm_kernels<T>().max_rows[kWidth])),
-        panel_size_(detail::ceil_div(product.out_channels, panels_.count) * product.in_channels +
-                    WinogradKernels::kSpill),
-        place_size_(odd_lines(panels_.count * panel_size_)) {
-    const int64_t count = product.groups * kPlaces * place_size_;
+        lanes_(gemm_kernels<T>().lanes),
+        wide_(lanes_ << 1),
+        columns_(rounded_up(product.out_channels, lanes_)),
+        place_size_(odd_lines(columns_ * product.in_channels)) {
+    const int64_t count = product.groups * kTilePlaces * place_size_;
     transformed_ = kept_or(product, "transformed weights", buffer, count, [&](T* memory) {
       transformed_ = memory;
       transform();
     });
   }
 
-  static constexpr int kWidth = 1;  // log2 of the vectors of a tile of the product
-  const detail::Split& panels() const { return panels_; }
+  int64_t panels() const { return detail::ceil_div(columns_, wide_); }
+  int64_t column(int64_t panel) const { return std::min(panel * wide_, columns_); }
+  int64_t columns(int64_t panel) const { return column(panel + 1) - column(panel); }
+  int width(int64_t panel) const { return columns(panel) > lanes_ ? 1 : 0; }
   T* at(int64_t group, int64_t place, int64_t panel) const {
-    return transformed_ + (group * kPlaces + place) * place_size_ + panel * panel_size_;
+    return transformed_ + (group * kTilePlaces + place) * place_size_ +
+           column(panel) * product_.in_channels;
   }
 
  private:
   void transform() const {
-    const WindowProduct<T>& product = product_;
-    int64_t taps[kTaps];
-    for (size_t i = 0; i < kTaps; ++i) {
-      taps[i] = product.taps[product.is_mirrored ? kTaps - 1 - i : i];
-    }
-    const int64_t jobs = product.groups * panels_.count;
-    const double work = static_cast<double>(product.groups * place_size_ * kPlaces);
+    const WindowProduct<T>& p = product_;
+    const int64_t blocks = columns_ / lanes_;
+    const int64_t jobs = p.groups * blocks;
+    const double work = static_cast<double>(p.groups * place_size_ * kTilePlaces);
     parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
-        const int64_t group = job / panels_.count;
-        const int64_t panel = job % panels_.count;
+        const int64_t group = job / blocks, column = job % blocks * lanes_;
+        const int64_t panel = column / wide_;
         winograd_kernels<T>().weights(
-            product.weight + group * product.group_step + panels_.begin(panel) * product.out_step,
-            taps, product.out_step, panels_.size(panel), product.in_step, product.in_channels,
-            at(group, 0, panel), place_size_);
+            p.weight + group * p.group_step + column * p.out_step, p.out_step,
+            std::min(lanes_, p.out_channels - column), p.in_step, p.in_channels, p.is_mirrored,
+            at(group, 0, panel) + column % wide_, columns(panel), place_size_);
       }
     });
   }
 
   const WindowProduct<T>& product_;
-  detail::Split panels_;
-  int64_t panel_size_;
+  int64_t lanes_, wide_;
+  int64_t columns_;
   int64_t place_size_;
   T* transformed_ = nullptr;
-};
-
-// A matrix for each place of a tile: rows of `columns` elements, and room for what they spill.
-template <class T>
-struct Places {
-  T* data;
-  int64_t row_step, step;
-
-  Places(ScratchLoan& buffer, int64_t rows, int64_t columns)
-      : row_step(odd_lines(columns + WinogradKernels::kSpill)), step(odd_lines(rows * row_step)) {
-    data = buffer.reserve<T>(kPlaces * step);
-  }
-  T* at(int64_t place, int64_t row) const { return data + place * step + row * row_step; }
 };
 
 // One thread's work on strips of tiles.
@@ -129,86 +95,107 @@ class TileProduct {
         tiles_(tiles),
         strips_(strips),
         is_finite_(is_finite),
-        operand_(t_tiles),
-        products_(t_products) {}
+        lanes_(winograd_kernels<T>().lanes),
+        operand_loan_(t_tiles),
+        products_loan_(t_products),
+        pixels_loan_(t_pixels) {}
 
-  // Panels [first, last) of a group's rows.
+  // Panels [first, last) of a group's channels.
   void run(int64_t index, int64_t group, int64_t first, int64_t last) {
     if (!is_finite_) return;
-    const Strip strip = strips_[index];
-    const Places<T> operand(operand_, product_.in_channels, strip.size());
-    transform_tiles(strip, group, operand);
-    const int64_t bytes = operand.row_step * kPlaces * static_cast<int64_t>(sizeof(T));
-    const int64_t at_once =
-        std::max<int64_t>(kProductBytes / (bytes * weights_.panels().size(0)), 1);
+    if (index != current_ || group != current_group_) arrange(index, group);
+    const int64_t bytes = kTilePlaces * strip_.size() * static_cast<int64_t>(sizeof(T));
+    const int64_t at_once = std::max<int64_t>(kProductBytes / (bytes * weights_.columns(0)), 1);
     for (int64_t panel = first; panel < last; panel += at_once) {
       const int64_t end = std::min(panel + at_once, last);
-      const int64_t rows = weights_.panels().begin(end) - weights_.panels().begin(panel);
-      const Places<T> products(products_, rows, strip.size());
-      for (int64_t place = 0; place < kPlaces; ++place) {
-        multiply(operand, strip.size(), group, place, panel, end, products);
+      const int64_t columns = weights_.column(end) - weights_.column(panel);
+      const TilePlaces<T> products(products_loan_, strip_.size(), columns);
+      for (int64_t place = 0; place < kTilePlaces; ++place) {
+        multiply(group, place, panel, end, products);
       }
-      if (!transform_products(products, strip, group, panel, rows)) is_finite_ = false;
+      over_images(tiles_, strip_, 0, strip_.lines, [&](const TileLines& lines) {
+        if (!transform_products(lines, products, group, weights_.column(panel), columns)) {
+          is_finite_ = false;
+        }
+      });
     }
   }
 
  private:
-  void transform_tiles(const Strip& strip, int64_t group, const Places<T>& operand) const {
+  void arrange(int64_t index, int64_t group) {
+    current_ = index;
+    current_group_ = group;
+    strip_ = strips_[index];
+    operand_ =
+        TilePlaces<T>(operand_loan_, strip_.size(), rounded_up(product_.in_channels, lanes_));
+    over_images(tiles_, strip_, 0, strip_.lines,
+                [&](const TileLines& lines) { transform_tiles(lines, group); });
+  }
+
+  void transform_tiles(const TileLines& lines, int64_t group) {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
-    for (int64_t i = 0; i < strip.lines; ++i) {
-      const int64_t image = (strip.line + i) / tiles_.out[1];
-      const int64_t line = (strip.line + i) % tiles_.out[1];
-      const T* plane = p.x + (image * p.groups + group) * p.in_channels * w.in_size();
-      const void* rows[4];
-      for (int64_t r = 0; r < 4; ++r) {
-        const int64_t row = first_row(w, line) + r * w.dilation[1] - w.before[1];
-        rows[r] = row < 0 || row >= w.in[1] ? nullptr : plane + row * w.in[2];
+    const PixelVectors<T> pixels(pixels_loan_, 2 * lines.line - w.before[1],
+                                 2 * strip_.column - w.before[2], 2 * lines.lines + 2,
+                                 2 * strip_.columns + 2, w.in[1], w.in[2]);
+    const T* from = p.x + (lines.image * p.groups + group) * p.in_channels * w.in_size();
+    for (int64_t c = 0; c < p.in_channels; c += lanes_, from += lanes_ * w.in_size()) {
+      pixels.read(from, std::min(lanes_, p.in_channels - c));
+      for (int64_t i = 0; i < lines.lines; ++i) {
+        const void* seen[4];
+        for (int64_t r = 0; r < 4; ++r) seen[r] = pixels.row(2 * i + r);
+        winograd_kernels<T>().tiles(seen, strip_.columns,
+                                    operand_.at(0, lines.first + i * strip_.columns) + c,
+                                    operand_.row_step, operand_.step);
       }
-      winograd_kernels<T>().tiles({2 * strip.column - w.before[2], w.in[2], strip.columns}, rows,
-                                  p.in_channels, w.in_size(), operand.data + i * strip.columns,
-                                  operand.row_step, operand.step);
     }
   }
 
-  void multiply(const Places<T>& operand, int64_t size, int64_t group, int64_t place, int64_t first,
-                int64_t last, const Places<T>& products) const {
+  void multiply(int64_t group, int64_t place, int64_t first, int64_t last,
+                const TilePlaces<T>& products) const {
     const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
-    const detail::Split& panels = weights_.panels();
-    const int64_t tile = kernels.lanes << TransformedWeights<T>::kWidth;
-    for (int64_t column = 0; column < size; column += tile) {
-      const int64_t columns = std::min(tile, size - column);
-      const int width = columns <= kernels.lanes ? 0 : TransformedWeights<T>::kWidth;
-      for (int64_t panel = first; panel < last; ++panel) {
-        const int64_t rows = panels.size(panel);
-        const int64_t row = panels.begin(panel) - panels.begin(first);
-        kernels.tile[width][0][rows - 1](product_.in_channels, weights_.at(group, place, panel), 1,
-                                         rows, operand.at(place, 0) + column, operand.row_step,
-                                         products.at(place, row) + column, products.row_step,
-                                         columns, false);
+    for (int64_t panel = first; panel < last; ++panel) {
+      const int width = weights_.width(panel);
+      const int64_t columns = weights_.columns(panel);
+      const int64_t column = weights_.column(panel) - weights_.column(first);
+      const detail::Split tiles = detail::split_at_most(strip_.size(), kernels.max_rows[width]);
+      for (int64_t part = 0; part < tiles.count; ++part) {
+        const int64_t tile = tiles.begin(part);
+        kernels.tile[width][1][tiles.size(part) - 1](
+            product_.in_channels, operand_.at(place, tile), operand_.row_step, 1,
+            weights_.at(group, place, panel), columns, products.at(place, tile) + column,
+            products.row_step, columns, false);
       }
     }
   }
 
   // False: not all results are finite.
-  bool transform_products(const Places<T>& products, const Strip& strip, int64_t group,
-                          int64_t panel, int64_t rows) const {
+  bool transform_products(const TileLines& lines, const TilePlaces<T>& products, int64_t group,
+                          int64_t first, int64_t count) {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
-    const int64_t columns = std::min(2 * strip.columns, w.out[2] - 2 * strip.column);
+    const WinogradKernels& kernels = winograd_kernels<T>();
+    const int64_t left = 2 * strip_.column, row = 2 * lines.line;
+    const int64_t columns = std::min(2 * strip_.columns, w.out[2] - left);
+    const int64_t rows = std::min(2 * lines.lines, w.out[1] - row);
+    T* const pixels = pixels_loan_.template reserve<T>(2 * lines.lines * columns * lanes_);
+    const int64_t pieces = columns == w.out[2] ? 1 : rows;
     bool is_finite = true;
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t channel = group * p.out_channels + weights_.panels().begin(panel) + r;
-      const T* bias = p.bias == nullptr ? nullptr : p.bias + channel;
-      for (int64_t i = 0; i < strip.lines; ++i) {
-        const int64_t image = (strip.line + i) / tiles_.out[1];
-        const int64_t row = first_row(w, (strip.line + i) % tiles_.out[1]);
-        const int64_t next = row + w.dilation[1];
-        T* to = p.y + (image * p.groups * p.out_channels + channel) * p.y_size + row * w.out[2] +
-                2 * strip.column;
-        is_finite &= winograd_kernels<T>().products(
-            products.at(0, r) + i * strip.columns, products.step, bias, strip.columns, columns, to,
-            next < w.out[1] ? to + (next - row) * w.out[2] : nullptr);
+    for (int64_t c = 0; c < count && first + c < p.out_channels; c += lanes_) {
+      const int64_t channels = std::min(lanes_, p.out_channels - first - c);
+      const int64_t channel = group * p.out_channels + first + c;
+      for (int64_t i = 0; i < lines.lines; ++i) {
+        T* const upper = pixels + 2 * i * columns * lanes_;
+        is_finite &= kernels.products(
+            products.at(0, lines.first + i * strip_.columns) + c, products.step, products.row_step,
+            p.bias == nullptr ? nullptr : p.bias + channel, channels, strip_.columns, columns,
+            upper, 2 * i + 1 < rows ? upper + columns * lanes_ : nullptr);
+      }
+      T* const to = p.y + (lines.image * p.groups * p.out_channels + channel) * p.y_size +
+                    row * w.out[2] + left;
+      for (int64_t i = 0; i < pieces; ++i) {
+        kernels.scatter(pixels + i * columns * lanes_, channels, p.y_size, rows / pieces * columns,
+                        to + i * w.out[2]);
       }
     }
     return is_finite;
@@ -219,34 +206,35 @@ class TileProduct {
   const Window& tiles_;
   const Strips& strips_;
   std::atomic<bool>& is_finite_;
-  ScratchLoan operand_;
-  ScratchLoan products_;
+  const int64_t lanes_;
+  ScratchLoan operand_loan_;
+  ScratchLoan products_loan_;
+  ScratchLoan pixels_loan_;
+  int64_t current_ = -1, current_group_ = -1;
+  Strip strip_{};
+  TilePlaces<T> operand_;
 };
 
 }  // namespace
 
+ScratchBuffer& tile_weights() { return t_weights; }
+
 template <class T>
 bool suits_winograd(const WindowProduct<T>& p) {
   const Window& w = p.window;
-  const bool is_form = w.kernel[0] == 1 && w.kernel[1] == 3 && w.kernel[2] == 3 && w.in[0] == 1 &&
-                       w.out[0] == 1 && w.before[0] == 0 && w.stride[1] == 1 && w.stride[2] == 1 &&
-                       w.dilation[2] == 1 && p.taps.size() == kTaps && p.origin == 0 &&
-                       p.is_dense();
-  const int64_t tiles = tiles_of(w).out_size();
-  return is_form && std::min(p.in_channels, p.out_channels) >= kFewChannels &&
-         p.images * tiles >= (p.forms == nullptr ? kFewAtAll : kFewForKept) &&
-         2 * w.out_size() >= 5 * tiles;
+  return has_tiles(w) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
+         p.origin == 0 && p.is_dense() && fills_vectors<T>(p.in_channels, p.out_channels) &&
+         p.images * tiles_of(w).out_size() >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
 }
 
 template <class T>
 bool multiply_winograd(const WindowProduct<T>& product) {
   const Window tiles = tiles_of(product.window);
-  ScratchLoan buffer(t_weights);
+  ScratchLoan buffer(tile_weights());
   const TransformedWeights<T> weights(product, buffer);
-  const Strips strips(tiles, product.images, wanted_tiles(product, tiles),
-                      WinogradKernels::kMostTiles);
+  const Strips strips(tiles, product.images, wanted_tiles(product, tiles), kMostTiles);
   std::atomic<bool> is_finite = true;
-  over_strips(product, strips.count(), weights.panels().count,
+  over_strips(product, strips.count(), weights.panels(),
               [&] { return TileProduct<T>(product, weights, tiles, strips, is_finite); });
   return is_finite;
 }

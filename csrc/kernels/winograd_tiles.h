@@ -1,0 +1,118 @@
+// What the products of windows and their gradient by the weights share in F(2x2, 3x3): tiles as
+// windows that strips are made of, a matrix for each place of a tile, and planes on their way into
+// vectors of channels.
+#pragma once
+
+#include "kernels/convolution_product.h"
+
+namespace tensorlike {
+
+constexpr int64_t kTilePlaces = 16;
+constexpr int64_t kTileTaps = 9;
+constexpr int64_t kFewSummed = 12;   // channels; fewer don't pay for the transforms
+constexpr int64_t kFewResults = 16;  // channels that are computed; the same
+
+template <class T>
+const WinogradKernels& winograd_kernels() {
+  return kernel_table().winograd[dtype_of<T>];
+}
+
+inline Window tiles_of(const Window& w) {
+  Window tiles;
+  tiles.out[1] = detail::ceil_div(w.out[1], 2);
+  tiles.out[2] = detail::ceil_div(w.out[2], 2);
+  return tiles;
+}
+
+// Whether windows have the form, and waste little at the ends of rows and columns.
+inline bool has_tiles(const Window& w) {
+  const bool is_flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.before[0] == 0;
+  const bool is_dense =
+      w.stride[1] == 1 && w.stride[2] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1;
+  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3 &&
+         2 * w.out_size() >= 5 * tiles_of(w).out_size();
+}
+
+inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
+
+// Whether there are channels enough, and most of their vectors are filled.
+template <class T>
+bool fills_vectors(int64_t summed, int64_t results) {
+  const int64_t lanes = winograd_kernels<T>().lanes;
+  const int64_t whole = rounded_up(summed, lanes) * rounded_up(results, lanes);
+  return summed >= kFewSummed && results >= kFewResults && 20 * summed * results >= 9 * whole;
+}
+
+// For transformed weights, and for their gradient, which is as large and never there with them.
+ScratchBuffer& tile_weights();
+
+// Whole vectors of rows.
+template <class T>
+struct TilePlaces {
+  T* data = nullptr;
+  int64_t row_step = 0, step = 0;
+
+  TilePlaces() = default;
+  TilePlaces(ScratchLoan& buffer, int64_t rows, int64_t columns)
+      : row_step(odd_lines(columns)), step(odd_lines(rows * row_step)) {
+    data = buffer.reserve<T>(kTilePlaces * step);
+  }
+  T* at(int64_t place, int64_t row) const { return data + place * step + row * row_step; }
+};
+
+// Lines of tiles of a strip that belong to one image.
+struct TileLines {
+  int64_t image, line, lines;
+  int64_t first;  // of the strip's tiles
+};
+
+// f(lines) for all images that the lines [from, to) of a strip belong to.
+template <class F>
+void over_images(const Window& tiles, const Strip& strip, int64_t from, int64_t to, F&& f) {
+  for (int64_t i = from; i < to;) {
+    const int64_t line = (strip.line + i) % tiles.out[1];
+    const int64_t lines = std::min(to - i, tiles.out[1] - line);
+    f(TileLines{(strip.line + i) / tiles.out[1], line, lines, i * strip.columns});
+    i += lines;
+  }
+}
+
+// A rectangle of planes' elements as vectors of channels; zeros where it leaves the planes.
+template <class T>
+class PixelVectors {
+ public:
+  PixelVectors(ScratchLoan& buffer, int64_t top, int64_t left, int64_t height, int64_t width,
+               int64_t plane_rows, int64_t plane_columns)
+      : lanes_(winograd_kernels<T>().lanes),
+        width_(width),
+        plane_rows_(plane_rows),
+        plane_columns_(plane_columns),
+        row_(std::clamp<int64_t>(top, 0, plane_rows)),
+        rows_(std::clamp<int64_t>(top + height, row_, plane_rows) - row_),
+        column_(std::clamp<int64_t>(left, 0, plane_columns)),
+        columns_(std::clamp<int64_t>(left + width, column_, plane_columns) - column_),
+        pixels_(buffer.reserve<T>(width * height * lanes_)),
+        inside_(row(row_ - top) + (column_ - left) * lanes_) {
+    std::fill_n(pixels_, width * height * lanes_, T{0});
+  }
+
+  T* row(int64_t i) const { return pixels_ + i * width_ * lanes_; }
+  void read(const T* planes, int64_t channels) const {
+    if (rows_ * columns_ == 0) return;
+    const T* from = planes + row_ * plane_columns_ + column_;
+    const int64_t pieces = columns_ == plane_columns_ ? 1 : rows_;  // whole rows are one
+    for (int64_t i = 0; i < pieces; ++i) {
+      winograd_kernels<T>().gather(from + i * plane_columns_, channels,
+                                   plane_rows_ * plane_columns_, rows_ / pieces * columns_,
+                                   inside_ + i * width_ * lanes_, columns_, width_);
+    }
+  }
+
+ private:
+  int64_t lanes_, width_, plane_rows_, plane_columns_;
+  int64_t row_, rows_, column_, columns_;  // what is seen of a plane
+  T* pixels_;
+  T* inside_;
+};
+
+}  // namespace tensorlike

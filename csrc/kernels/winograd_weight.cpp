@@ -1,0 +1,185 @@
+// The gradient by the weights in F(2x2, 3x3): the transpose of the product. Tiles of x and of dy
+// are transformed, 16 products sum over them, and each kernel's 16 sums are transformed to 9. What
+// is summed together follows from the problem alone.
+#include "kernels/winograd_weight.h"
+
+#include <atomic>
+
+#include "kernels/winograd_tiles.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kFewTiles = 24;           // fewer don't pay for the transforms of the sums
+constexpr int64_t kOperandBytes = 2 << 20;  // of transformed tiles
+constexpr int64_t kFewTogether = 128;       // tiles; fewer read and write the sums too often
+constexpr int64_t kTilesOfJob = 128;        // that are transformed together
+constexpr int64_t kTilesOfSum = 256;        // after so many, sums go to memory: errors stay small
+
+thread_local ScratchBuffer t_x_tiles;
+thread_local ScratchBuffer t_dy_tiles;
+thread_local ScratchBuffer t_pixels;
+
+template <class T>
+class TileDots {
+ public:
+  TileDots(const Convolution& c, const T* x, const T* dy)
+      : c_(c),
+        x_(x),
+        dy_(dy),
+        lanes_(winograd_kernels<T>().lanes),
+        tiles_(tiles_of(c.window)),
+        strips_(tiles_, c.images, together(), together()),
+        x_loan_(t_x_tiles),
+        dy_loan_(t_dy_tiles),
+        sums_loan_(tile_weights()),
+        sums_(sums_loan_, c.in_channels, rounded_up(c.out_channels, lanes_)) {}
+
+  // False: not all of it is finite.
+  bool run(T* dweight) {
+    for (int64_t i = 0; i < strips_.count(); ++i) {
+      check_interrupt();
+      strip_ = strips_[i];
+      of_x_ = TilePlaces<T>(x_loan_, strip_.size(), rounded_up(c_.in_channels, lanes_));
+      of_dy_ = TilePlaces<T>(dy_loan_, strip_.size(), rounded_up(c_.out_channels, lanes_));
+      transform();
+      multiply(i > 0);
+    }
+    return finish(dweight);
+  }
+
+ private:
+  int64_t together() const {
+    const int64_t bytes =
+        kTilePlaces * (c_.in_channels + c_.out_channels) * static_cast<int64_t>(sizeof(T));
+    return std::max(kOperandBytes / bytes, kFewTogether);
+  }
+
+  // Jobs are vectors of channels of some lines: of x, then of dy.
+  void transform() {
+    const detail::Split parts =
+        detail::split_at_most(strip_.lines, std::max<int64_t>(kTilesOfJob / strip_.columns, 1));
+    const int64_t x_blocks = detail::ceil_div(c_.in_channels, lanes_);
+    const int64_t blocks = x_blocks + detail::ceil_div(c_.out_channels, lanes_);
+    const int64_t jobs = parts.count * blocks;
+    const double work = static_cast<double>(strip_.size() * kTilePlaces * blocks * lanes_);
+    parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
+      ScratchLoan pixels(t_pixels);
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t part = job / blocks, block = job % blocks;
+        over_images(tiles_, strip_, parts.begin(part), parts.begin(part + 1),
+                    [&](const TileLines& lines) {
+                      if (block < x_blocks) {
+                        transform_x(lines, block * lanes_, pixels);
+                      } else {
+                        transform_dy(lines, (block - x_blocks) * lanes_, pixels);
+                      }
+                    });
+      }
+    });
+  }
+
+  void transform_x(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {
+    const Window& w = c_.window;
+    const PixelVectors<T> pixels(buffer, 2 * lines.line - w.before[1],
+                                 2 * strip_.column - w.before[2], 2 * lines.lines + 2,
+                                 2 * strip_.columns + 2, w.in[1], w.in[2]);
+    pixels.read(x_ + (lines.image * c_.in_channels + channel) * w.in_size(),
+                std::min(lanes_, c_.in_channels - channel));
+    for (int64_t i = 0; i < lines.lines; ++i) {
+      const void* seen[4];
+      for (int64_t r = 0; r < 4; ++r) seen[r] = pixels.row(2 * i + r);
+      winograd_kernels<T>().tiles(seen, strip_.columns,
+                                  of_x_.at(0, lines.first + i * strip_.columns) + channel,
+                                  of_x_.row_step, of_x_.step);
+    }
+  }
+
+  void transform_dy(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {
+    const Window& w = c_.window;
+    const PixelVectors<T> pixels(buffer, 2 * lines.line, 2 * strip_.column, 2 * lines.lines,
+                                 2 * strip_.columns, w.out[1], w.out[2]);
+    pixels.read(dy_ + (lines.image * c_.out_channels + channel) * w.out_size(),
+                std::min(lanes_, c_.out_channels - channel));
+    for (int64_t i = 0; i < lines.lines; ++i) {
+      winograd_kernels<T>().gradients(pixels.row(2 * i), pixels.row(2 * i + 1), strip_.columns,
+                                      of_dy_.at(0, lines.first + i * strip_.columns) + channel,
+                                      of_dy_.row_step, of_dy_.step);
+    }
+  }
+
+  // Jobs are some channels of x, at a place.
+  void multiply(bool accumulate) const {
+    const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+    const detail::Split panels = detail::split_at_most(c_.in_channels, kernels.max_rows[1]);
+    const int64_t jobs = kTilePlaces * panels.count;
+    const int64_t columns = rounded_up(c_.out_channels, lanes_);
+    const double work = static_cast<double>(kTilePlaces * c_.in_channels * columns) *
+                        static_cast<double>(strip_.size());
+    parallel_for(jobs, grain_of(work, jobs), [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t place = job / panels.count, row = panels.begin(job % panels.count);
+        const int64_t rows = panels.size(job % panels.count);
+        for (int64_t tile = 0; tile < strip_.size(); tile += kTilesOfSum) {
+          const int64_t count = std::min(kTilesOfSum, strip_.size() - tile);
+          for (int64_t column = 0; column < columns; column += 2 * lanes_) {
+            const int width = columns - column > lanes_ ? 1 : 0;
+            kernels.tile[width][1][rows - 1](count, of_x_.at(place, tile) + row, 1, of_x_.row_step,
+                                             of_dy_.at(place, tile) + column, of_dy_.row_step,
+                                             sums_.at(place, row) + column, sums_.row_step,
+                                             lanes_ << width, accumulate || tile > 0);
+          }
+        }
+      }
+    });
+  }
+
+  bool finish(T* dweight) const {
+    const int64_t jobs = detail::ceil_div(c_.out_channels, lanes_);
+    const double work = static_cast<double>(kTilePlaces * c_.in_channels * c_.out_channels);
+    std::atomic<bool> is_finite = true;
+    parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t channel = job * lanes_;
+        if (!winograd_kernels<T>().kernels(sums_.at(0, 0) + channel, sums_.row_step, sums_.step,
+                                           std::min(lanes_, c_.out_channels - channel),
+                                           c_.in_channels, dweight + channel * c_.rows(),
+                                           c_.rows())) {
+          is_finite = false;
+        }
+      }
+    });
+    return is_finite;
+  }
+
+  const Convolution& c_;
+  const T* x_;
+  const T* dy_;
+  int64_t lanes_;
+  Window tiles_;
+  Strips strips_;
+  Strip strip_{};
+  ScratchLoan x_loan_, dy_loan_, sums_loan_;
+  TilePlaces<T> sums_;  // rows: channels of x; columns: those of dy
+  TilePlaces<T> of_x_, of_dy_;
+};
+
+}  // namespace
+
+template <class T>
+bool suits_tile_dots(const Convolution& c) {
+  return c.groups == 1 && has_tiles(c.window) && fills_vectors<T>(c.in_channels, c.out_channels) &&
+         c.images * tiles_of(c.window).out_size() >= kFewTiles;
+}
+
+template <class T>
+bool add_tile_dots(const Convolution& c, const T* x, const T* dy, T* dweight) {
+  return TileDots<T>(c, x, dy).run(dweight);
+}
+
+template bool suits_tile_dots<float>(const Convolution&);
+template bool suits_tile_dots<double>(const Convolution&);
+template bool add_tile_dots<float>(const Convolution&, const float*, const float*, float*);
+template bool add_tile_dots<double>(const Convolution&, const double*, const double*, double*);
+
+}  // namespace tensorlike

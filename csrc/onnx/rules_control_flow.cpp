@@ -3,7 +3,6 @@
 
 #include "onnx/rules.h"
 #include "onnx/subgraph.h"
-#include "program/holder.h"
 
 namespace tensorlike::onnx {
 namespace {
@@ -22,10 +21,11 @@ Item integer(int64_t number) {
 Items held(const RuleCall& call, Holder::Kind kind, std::vector<Ref<Stretch>> programs,
            std::vector<Attr> params, std::vector<Tensor> given,
            const std::vector<Tensor>& outside) {
-  given.insert(given.end(), outside.begin(), outside.end());
-  const auto holder = make_ref<Holder>(kind, std::move(programs), std::move(params));
   Items made;
-  for (Tensor& x : call.calls.add(*op_around(holder), given)) made.emplace_back(std::move(x));
+  for (Tensor& x : add_holder(call.calls, kind, std::move(programs), std::move(params),
+                              std::move(given), outside)) {
+    made.emplace_back(std::move(x));
+  }
   return made;
 }
 

@@ -133,10 +133,10 @@ TL_INLINE void for_cells(const PoolWindow& w, const Band& band, int64_t tap, F&&
 // Calls f(place of a window in the output, its cell).
 template <class F>
 TL_INLINE void for_windows(const Band& band, F&& f) {
-  for (int64_t row = 0; row < band.rows; ++row) {
-    for (int64_t i = 0; i < band.columns; ++i) {
-      f(band.place + row * band.out_step + i, row * band.cells + i);
-    }
+  const Band own = band;  // what f writes is no part of it
+  for (int64_t row = 0; row < own.rows; ++row) {
+    const int64_t place = own.place + row * own.out_step, cell = row * own.cells;
+    for (int64_t i = 0; i < own.columns; ++i) f(place + i, cell + i);
   }
 }
 

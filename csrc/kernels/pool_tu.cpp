@@ -1,4 +1,6 @@
 // Pooling loops over one plane, for one ISA level.
+#include <limits>
+
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/pool_bands.h"
@@ -7,7 +9,25 @@ namespace tensorlike {
 namespace {
 
 template <class T>
-constexpr T kLowest = -__builtin_inff();
+constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                           : std::numeric_limits<T>::lowest();
+
+// As what elements are kept meanwhile: a byte that is written may be part of anything, and the
+// compiler would read all else again.
+template <class T>
+struct HeldAs {
+  using Type = T;
+};
+template <>
+struct HeldAs<int8_t> {
+  using Type = int16_t;
+};
+template <>
+struct HeldAs<uint8_t> {
+  using Type = int16_t;
+};
+template <class T>
+using Held = typename HeldAs<T>::Type;
 
 // ---- maxima ------------------------------------------------------------------------------------
 
@@ -60,19 +80,20 @@ void max(const PoolWindow& w, const void* in, void* out) {
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;
   }
+  using Own = Held<T>;
   for_bands(w, [&](const Band& band) {
-    T strips[kMostElements];
-    T best[kMostElements];
+    Own strips[kMostElements];
+    Own best[kMostElements];
     fill_strips(
         w, band, [&](int64_t i, int64_t place) { strips[i] = x[place]; },
-        [&](int64_t i, int64_t place) { strips[i] = larger(strips[i], x[place]); },
+        [&](int64_t i, int64_t place) { strips[i] = larger<Own>(strips[i], x[place]); },
         [&](int64_t i) { strips[i] = kLowest<T>; });
     for_cells(w, band, 0, [&](int64_t i, int64_t at) { best[i] = strips[at]; });
     for (int64_t tap = 1; tap < w.kernel[2]; ++tap) {
       for_cells(w, band, tap,
                 [&](int64_t i, int64_t at) { best[i] = larger(best[i], strips[at]); });
     }
-    for_windows(band, [&](int64_t place, int64_t i) { y[place] = best[i]; });
+    for_windows(band, [&](int64_t place, int64_t i) { y[place] = static_cast<T>(best[i]); });
   });
 }
 
@@ -269,6 +290,10 @@ template <class T>
 constexpr PoolKernels kernels() {
   return {max<T>, max_spread<T>, max_select<T>, mean<T>, mean_spread<T>};
 }
+template <class T>
+constexpr PoolKernels integer_kernels() {
+  return {max<T>, nullptr, nullptr, nullptr, nullptr};
+}
 
 }  // namespace
 
@@ -276,6 +301,12 @@ void TL_FILL(pools)(KernelTable& table);
 void TL_FILL(pools)(KernelTable& table) {
   table.pools[DType::kFloat32] = kernels<float>();
   table.pools[DType::kFloat64] = kernels<double>();
+  table.pools[DType::kBool] = integer_kernels<uint8_t>();
+  table.pools[DType::kInt8] = integer_kernels<int8_t>();
+  table.pools[DType::kUInt8] = integer_kernels<uint8_t>();
+  table.pools[DType::kInt32] = integer_kernels<int32_t>();
+  table.pools[DType::kInt64] = integer_kernels<int64_t>();
+  table.pools[DType::kUInt64] = integer_kernels<uint64_t>();
 }
 
 }  // namespace tensorlike

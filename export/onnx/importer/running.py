@@ -15,7 +15,7 @@ from .... import _C
 from .... import functional as F
 from ....imperative import Size, Tensor
 from ....imperative.blocks import is_symbolic
-from .dequantised import product_of_dequantised
+from .dequantised import pooled_bytes, product_of_dequantised
 from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
@@ -158,10 +158,10 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
-            for of_bytes in (product_of_dequantised, requantised_product):
-                product = of_bytes(node, values, self.graph.makers, self.find)
-                if product is not None:
-                    return [product]
+            for of_bytes in (product_of_dequantised, pooled_bytes, requantised_product):
+                found = of_bytes(node, values, self.graph.makers, self.find)
+                if found is not None:
+                    return [found]
             return apply_entry(entry, values, len(node.outputs))
 
     def _bind(

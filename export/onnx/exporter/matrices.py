@@ -1,5 +1,5 @@
-"""Solvers of linear equations and cofactors in functional calls: of most, elimination, as a scan over
-the columns.
+"""Solvers of linear equations in functional calls: elimination, as a scan over the columns; and
+cofactors.
 """
 
 from __future__ import annotations

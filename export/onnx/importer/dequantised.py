@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .... import functional as F
 from ....imperative import Tensor
-from ....imperative.blocks import is_symbolic
 from .attribute_functions import normal_axis
 from .element_types import converted
 from .entries import apply_entry, entries
@@ -78,38 +75,6 @@ def product_of_dequantised(
     if left is None or right is None or not left.is_single:
         return None
     return _PRODUCTS[node.op](left, right, values)
-
-
-def pooled_bytes(
-    node: Node, values: Mapping[str, Any], makers: Mapping[str, Node], find: Callable[[str], Any]
-) -> Any:
-    """The result of a MaxPool of such a tensor, by way of its bytes; None: it is of another.
-
-    A positive scale and relu keep the order of elements: the largest one is that of the largest
-    byte, and what is made of bytes then is made of fewer.
-
-    Args:
-        node: it.
-        values: of its inputs and attributes, by the names that its entry has for them.
-        makers: by a name, the node that makes it.
-        find: the value of a name.
-    """
-    if node.domain or node.op != "MaxPool" or len(node.outputs) != 1:
-        return None
-    maker, is_relu = makers.get(node.inputs[0]), False
-    if maker is not None and not maker.domain and maker.op == "Relu":
-        maker, is_relu = makers.get(maker.inputs[0]), True
-    x = dequantised(maker, find)
-    if x is None or not x.is_single or is_symbolic(x.scale):
-        return None
-    scale = np.asarray(x.scale)
-    if not np.all((scale > 0) & np.isfinite(scale)):
-        return None
-    (pool,), (dequantize,) = entries()["", "MaxPool"], entries()["", "DequantizeLinear"]
-    (pooled,) = apply_entry(pool, {**values, "x": x.value}, 1)
-    given = {"x": pooled, "scale": x.scale, "zero": x.zero}
-    (real,) = apply_entry(dequantize, {**dequantize.attrs, **given}, 1)
-    return F.relu(real) if is_relu else real
 
 
 def _convolution(x: Dequantised, w: Dequantised, values: Mapping[str, Any]) -> Any:

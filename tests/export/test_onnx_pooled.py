@@ -1,4 +1,4 @@
-"""MaxPool behind DequantizeLinear: of bytes, to the bits of what it gives of the reals."""
+"""MaxPool behind DequantizeLinear and relu: done before them, to the same bits."""
 
 from __future__ import annotations
 
@@ -102,3 +102,33 @@ def test_whole_numbers_stay_what_they_are(name: str) -> None:
     parts = [x[:, :, i::2, j : j + 6] for i in range(2) for j in range(2)]
     assert found.dtype.name == name
     np.testing.assert_array_equal(found.numpy(), np.max(parts, axis=0))
+
+
+@pytest.mark.parametrize("pool", POOLS, ids=str)
+def test_relu_is_done_to_the_largest_alone(pool: dict[str, Any]) -> None:
+    x = np.random.default_rng(2).standard_normal((2, 3, 9, 8)).astype(np.float32)
+    x[0, 0, :3, :3], x[0, 1, 2, 2], x[1, 0, 4:, 4:] = -0.0, np.nan, -np.inf
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"]),
+        helper.make_node("MaxPool", ["positive"], ["y"], **pool),
+    ]
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in "xy"]
+    ports[0] = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
+    graph = helper.make_graph(nodes, "relu", ports[:1], ports[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    loaded = tl.export.onnx.load(made)
+    found = np.asarray(loaded(x))
+    wanted = of_reals(np.maximum(x, 0), 1.0, 0, pool, is_relu=False)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.array_equal(np.signbit(found), np.signbit(wanted))
+    names = [str(step.op) for step in loaded.program.applied()]
+    assert "relu" in names[-1], names
+    slope, first = (
+        tl.grad(lambda x, f=f: tl.functional.sum(f(x) * 3))(tl.tensor(np.abs(x[:1, 2:]) - 0.5))
+        for f in (
+            lambda x: tl.functional.relu(tl.functional.max_pool2d(x, 2)),
+            lambda x: tl.functional.max_pool2d(tl.functional.relu(x), 2),
+        )
+    )
+    np.testing.assert_array_equal(slope.numpy(), first.numpy())

@@ -238,7 +238,31 @@ Items lstm(const RuleCall& call) { return recurrent(call, kLstm); }
 Items gru(const RuleCall& call) { return recurrent(call, kGru); }
 Items rnn(const RuleCall& call) { return recurrent(call, kRnn); }
 
-constexpr NamedRule kRules[] = {{"lstm", lstm}, {"gru", gru}, {"rnn", rnn}};
+// Weights whose bytes are (directions, columns, rows), as reals in the usual order.
+Item of_bytes(const RuleCall& call, const std::string& name) {
+  const Tensor& bytes = call.tensor(name);
+  if (bytes.spec.shape.size() != 3) {
+    call.refuse(name, "must be weights of directions", to_string(bytes.spec));
+  }
+  const std::vector<int64_t> along{bytes.spec.shape[0], 1, -1};
+  const auto real = [&](const Tensor& x) {
+    return call.one("astype", {Item(x)}, {{"dtype", Item(DType::kFloat32)}});
+  };
+  const Item zero = call.reshaped(real(call.tensor(name + "_zero")).tensor("a zero"), along);
+  const Item moved = call.one("subtract", {real(bytes), zero});
+  const Item scale = call.reshaped(call.tensor(name + "_scale"), along);
+  return permuted(call, call.one("multiply", {moved, scale}), {0, 2, 1});
+}
+
+Items quantized_lstm(const RuleCall& call) {
+  Named values = call.values;
+  values["layout"] = Item(int64_t{0});
+  for (const char* name : {"w", "r"}) values[name] = of_bytes(call, name);
+  return recurrent({call.entry, values, call.calls, call.outputs}, kLstm);
+}
+
+constexpr NamedRule kRules[] = {
+    {"lstm", lstm}, {"gru", gru}, {"rnn", rnn}, {"quantized_lstm", quantized_lstm}};
 
 }  // namespace
 

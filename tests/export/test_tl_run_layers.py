@@ -104,6 +104,31 @@ def test_a_recurrence_of_any_formula_is_what_it_is_in_python(
     check(model_of(op, inputs, outputs, **attributes), inputs, tmp_path)
 
 
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("per_row", [False, True])
+def test_an_lstm_of_bytes_is_what_it_is_in_python(
+    direction: str, per_row: bool, tmp_path: Path
+) -> None:
+    rng = RNG(5)
+    count, size, width = 2 if direction == "bidirectional" else 1, 3, 4
+    scales = (count, 4 * size) if per_row else (count,)
+    inputs: dict[str, Any] = {
+        "x": floats(rng, 5, 2, width),
+        "w": rng.integers(-128, 128, (count, width, 4 * size)).astype(np.int8),
+        "r": rng.integers(-128, 128, (count, size, 4 * size)).astype(np.int8),
+        "b": floats(rng, count, 8 * size), "lengths": None, "h": None, "c": None, "p": None,
+    }  # fmt: skip
+    for name in "wr":
+        inputs[f"{name}_scale"] = rng.uniform(0.001, 0.01, scales).astype(np.float32)
+        inputs[f"{name}_zero"] = rng.integers(-3, 4, scales).astype(np.int8)
+    made = model_of(
+        "DynamicQuantizeLSTM", inputs, ["y", "y_h", "y_c"], hidden_size=size,
+        direction=direction, domain="com.microsoft",
+    )  # fmt: skip
+    made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    check(made, inputs, tmp_path)
+
+
 @pytest.mark.parametrize(
     "activations", [["Sigmoid"], ["Sigmoid", "Sin"], ["Sigmoid", "Tanh", "Tanh", "Tanh"]]
 )

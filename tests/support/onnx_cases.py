@@ -50,7 +50,6 @@ CORE_FAILURES = {
     "a value that may be missing, which no file holds": (
         "optional_get_element_optional_tensor|optional_has_element_(tensor|optional)_input"
     ),
-    "a scan as opset 8 has it": "scan_sum",
 }
 
 

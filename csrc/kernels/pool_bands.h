@@ -83,6 +83,19 @@ TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
   }
 }
 
+// Asks for what the next rows of windows see, while these are computed: of planes that are too
+// large to have stayed in a cache near by. The processor's own look ahead ends with the rows of a
+// band.
+template <class T>
+TL_INLINE void fetch_next(const PoolWindow& w, const Band& band, const T* x) {
+  constexpr int64_t kLine = 64 / sizeof(T), kNear = (int64_t{1} << 17) / sizeof(T);
+  if (w.in_size() < kNear) return;
+  const int64_t row = most(0, w.position(1, band.row + band.rows, 0));
+  const int64_t first = (band.depth * w.stride[0] * w.in[1] + row) * w.in[2];
+  const int64_t last = least(first + band.rows * w.stride[1] * w.in[2], w.in_size());
+  for (int64_t i = first; i < last; i += kLine) __builtin_prefetch(x + i);
+}
+
 // For all strips of the band, row after row: calls begin(element of a strip, place in the input)
 // for the first row that windows see, combine for the others, and clear(element) for padding. What
 // it does to elements beyond those that windows see is of no account.

@@ -82,6 +82,7 @@ void max(const PoolWindow& w, const void* in, void* out) {
   }
   using Own = Held<T>;
   for_bands(w, [&](const Band& band) {
+    fetch_next(w, band, x);
     Own strips[kMostElements];
     Own best[kMostElements];
     fill_strips(
@@ -239,6 +240,7 @@ void mean(const PoolWindow& w, const void* in, void* out) {
     return;
   }
   for_bands(w, [&](const Band& band) {
+    fetch_next(w, band, x);
     T strips[kMostElements];
     T sums[kMostElements];
     fill_strips(

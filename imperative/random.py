@@ -17,31 +17,12 @@ from .. import _C
 
 _WORD = 2**32 - 1
 _MASK = 2**64 - 1
-# The third word of a counter counts attempts, of which draws make far fewer.
-_NO_ATTEMPT = _WORD
 FOLD, SPLIT, MORE, SEED = range(4)  # what a new key is for: the fourth word
-
-
-def _philox(key: int, counter: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """The four words of a counter under a key."""
-    c0, c1, c2, c3 = counter
-    k0, k1 = key & _WORD, key >> 32
-    for _ in range(10):
-        first, second = 0xD2511F53 * c0, 0xCD9E8D57 * c2
-        c0, c1, c2, c3 = (
-            (second >> 32) ^ c1 ^ k0,
-            second & _WORD,
-            (first >> 32) ^ c3 ^ k1,
-            first & _WORD,
-        )
-        k0, k1 = (k0 + 0x9E3779B9) & _WORD, (k1 + 0xBB67AE85) & _WORD
-    return c0, c1, c2, c3
 
 
 def derived_key(key: int, data: int, purpose: int = FOLD) -> int:
     """A key that has nothing to do with `key`, or with those of other data and purposes."""
-    low, high, *_ = _philox(key, (data & _WORD, data >> 32 & _WORD, _NO_ATTEMPT, purpose))
-    return high << 32 | low
+    return _C.derived_key(key, data, purpose)
 
 
 def as_int64(key: int) -> int:

@@ -41,8 +41,10 @@ class Touched:
         None: it was something else.
         """
         is_traced = isinstance(self.original, _C.Tracer)
-        elements = self.original.primal if is_traced else self.original
-        if type(elements) is not _C.RawTensor:
+        elements = stopped(self.original)
+        is_nested = is_traced and isinstance(self.original.primal, _C.Tracer)
+        has_history = is_traced and (self.original.is_leaf or self.original.op is not None)
+        if type(elements) is not _C.RawTensor or (is_nested and not has_history):
             return None
         return is_traced, self.is_differentiated, self.is_leaf
 

@@ -94,7 +94,8 @@ class QuickArguments {
     if (wanted.is_traced != (value->tag == Value::kTracer)) return false;
     if (wanted.is_traced) {
       const auto& tracer = static_cast<const Tracer&>(*value);
-      if (tracer.primal->tag != Value::kRaw) return false;
+      // What is on several tapes has a history on the innermost, or Python sees it otherwise.
+      if (tracer.primal->tag != Value::kRaw && !tracer.edge.node) return false;
       if (static_cast<bool>(tracer.edge.node) != wanted.is_differentiated) return false;
       if ((tracer.edge.node && tracer.edge.node->is_leaf()) != wanted.is_leaf) return false;
     }

@@ -30,7 +30,7 @@ class QuickCall {
         stretch_(stretch_of(*op_)),
         arguments_(*stretch_, arguments),
         guards_(guards, missing),
-        history_(history),
+        history_(op_, history),
         apart_(objects_in(item_of(state, 2))),
         assemble_(Object::share(assemble)),
         is_paused_(paused_level() >= 0),

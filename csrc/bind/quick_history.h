@@ -1,6 +1,7 @@
 // Quick calls on values by which derivatives are wanted: the program becomes one node of the tape,
-// whose gradient is a part of the same program. It is what `apply` would do with the op around the
-// program, as long as no rule of a user's has a say in it.
+// of each tape where several are nested, and its gradient a part of the same program. A program
+// that draws random numbers has no such gradient: its ops are recorded one by one. It is what
+// `apply` would do with the op around the program, as long as no rule of a user's has a say in it.
 #pragma once
 
 #include <memory>
@@ -9,14 +10,16 @@
 #include "bind/objects.h"
 #include "dispatch/known_meaning.h"
 #include "program/holder.h"
+#include "tape/tape.h"
 
 namespace tensorlike::bind {
 
 class QuickHistory {
  public:
-  // (which results have a history, form): `form` gives, for flags of the inputs that derivatives
-  // are wanted by, the op that a tape records, or None. None: the program has no history.
-  explicit QuickHistory(PyObject* said);
+  // The op around the program; (which results have a history, form): `form` gives, for flags of
+  // the inputs that derivatives are wanted by, the op that a tape records, or None. None: the
+  // program has no history.
+  QuickHistory(Ref<Op> op, PyObject* said);
 
   // Whether results have a history, by the values that the program is given.
   bool is_there() const { return static_cast<bool>(form_); }
@@ -25,18 +28,20 @@ class QuickHistory {
   int visit(visitproc visit, void* arg) const;
 
  private:
-  // What an input is: plain, a constant on the tape, or one that derivatives are wanted by.
-  enum class Kind : uint8_t { kPlain, kConstant, kWanted };
   struct Form {
-    std::vector<Kind> kinds;
+    std::vector<uint64_t> kinds;
     Object object;
-    Ref<Op> op;  // null: its ops are recorded one by one
-    KnownMeaning on_tape, on_elements;
+    Ref<Op> op;  // the one around the program: its ops are recorded one by one
+    bool is_one_node = false;
+    std::vector<KnownMeaning> on_tapes;  // the innermost first
+    KnownMeaning on_elements;
   };
   struct Recorded;
-  const Form* form_for(const std::vector<Kind>& kinds) const;
-  static bool is_plain(const Form& form, Args given);
+  const Form* form_for(const Recorded& recorded) const;
+  // Whether `apply` would come to the tapes' own rule, and on elements to the core's.
+  static bool is_plain(const Form& form, const Recorded& recorded, Args given);
 
+  const Ref<Op> op_;
   Object form_;
   std::vector<bool> lives_;
   // Calls may ask for forms while one of them is made.

@@ -165,6 +165,16 @@ PyObject* note_draw_of_stream(PyObject*, PyObject* const* args, Py_ssize_t count
   });
 }
 
+// derived_key(key, data, purpose) -> a key, of 64 bits like all of these but the purpose
+PyObject* derived_key_of(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 3) return PyErr_Format(PyExc_TypeError, "derived_key: three numbers");
+  const unsigned long long key = PyLong_AsUnsignedLongLongMask(args[0]);
+  const unsigned long long data = PyLong_AsUnsignedLongLongMask(args[1]);
+  const unsigned long purpose = PyLong_AsUnsignedLongMask(args[2]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return PyLong_FromUnsignedLongLong(derived_key(key, data, static_cast<uint32_t>(purpose)));
+}
+
 // copy_draws(program, other): what the first draws anew, the other does, too.
 PyObject* copy_draws(PyObject*, PyObject* args) {
   PyObject *program = nullptr, *other = nullptr;
@@ -281,6 +291,7 @@ class Recording {
 
 PyMethodDef functions[] = {
     {"copy_draws", copy_draws, METH_VARARGS, "copy_draws(program, other)"},
+    {"derived_key", as_method(derived_key_of), METH_FASTCALL, "derived_key(key, data, purpose)"},
     {"note_draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(note_draw_of_stream)),
      METH_FASTCALL, "note_draw(key, counter=None)"},
     {"set_stream", set_stream, METH_O, "set_stream(stream): where programs draw from."},

@@ -29,15 +29,26 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
 
 // y from planes of x.
 template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
-void reduce(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
-  const Array& x = *inputs[0];
-  const Array& y = *outputs[0];
+void reduce(const Op& op, const Array& x, const Array& y) {
   const Pooling p = pooling_of(op, x.shape);
   const int64_t size = static_cast<int64_t>(size_of(y.dtype));
   for_planes(p, y.dtype, [&](const PoolKernels& kernels, int64_t plane) {
     (kernels.*kRun)(p.window, x.data + plane * p.window.in_size() * size,
                     y.data + plane * p.window.out_size() * size);
   });
+}
+
+void avg_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  reduce<&PoolKernels::mean>(op, *inputs[0], *outputs[0]);
+}
+
+// Of bytes as they are: the largest needs no room.
+void max_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const DType own = inputs[0]->dtype;
+  const DType wide = kernel_table().pools[own].max != nullptr ? own : compute_of(own);
+  const Array x = prepared(*inputs[0], wide, workspace);
+  write_as(*outputs[0], wide, workspace,
+           [&](const Array& y) { reduce<&PoolKernels::max>(op, x, y); });
 }
 
 // The wider of the two, so that rounding x does not move its maxima.
@@ -88,9 +99,8 @@ void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
-    {"max_pool", reduce<&PoolKernels::max>}, {"max_pool_spread", max_pool_spread},
-    {"max_pool_select", max_select},         {"avg_pool", reduce<&PoolKernels::mean>},
-    {"avg_pool_spread", avg_pool_spread},
+    {"max_pool", max_pool}, {"max_pool_spread", max_pool_spread}, {"max_pool_select", max_select},
+    {"avg_pool", avg_pool}, {"avg_pool_spread", avg_pool_spread},
 };
 
 }  // namespace

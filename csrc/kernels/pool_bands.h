@@ -100,6 +100,19 @@ TL_INLINE void clear_padding(const Window& w, const Band& band, int64_t row, boo
   for (int64_t i = most(last, inner); i < band.pitch; ++i) clear(strip + i);
 }
 
+// Asks for what the next rows of windows see, while these are computed: of planes that are too
+// large to have stayed in a cache near by. The processor's own look ahead ends with the rows of a
+// band.
+template <class T>
+TL_INLINE void fetch_next(const PoolWindow& w, const Band& band, const T* x) {
+  constexpr int64_t kLine = 64 / sizeof(T), kNear = (int64_t{1} << 17) / sizeof(T);
+  if (w.in_size() < kNear) return;
+  const int64_t row = most(0, w.position(1, band.row + band.rows, 0));
+  const int64_t first = (band.depth * w.stride[0] * w.in[1] + row) * w.in[2];
+  const int64_t last = least(first + band.rows * w.stride[1] * w.in[2], w.in_size());
+  for (int64_t i = first; i < last; i += kLine) __builtin_prefetch(x + i);
+}
+
 // For all strips of the band, row after row: calls begin(element of a strip, place in the input)
 // for the first row that windows see, combine for the others, and clear(element) for padding. What
 // it does to elements beyond those that windows see is of no account.
@@ -147,10 +160,10 @@ TL_INLINE void for_cells(const PoolWindow& w, const Band& band, int64_t tap, F&&
 // Calls f(place of a window in the output, its cell).
 template <class F>
 TL_INLINE void for_windows(const Band& band, F&& f) {
-  for (int64_t row = 0; row < band.rows; ++row) {
-    for (int64_t i = 0; i < band.columns; ++i) {
-      f(band.place + row * band.out_step + i, row * band.cells + i);
-    }
+  const Band own = band;  // what f writes is no part of it
+  for (int64_t row = 0; row < own.rows; ++row) {
+    const int64_t place = own.place + row * own.out_step, cell = row * own.cells;
+    for (int64_t i = 0; i < own.columns; ++i) f(place + i, cell + i);
   }
 }
 

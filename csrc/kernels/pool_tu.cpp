@@ -1,4 +1,6 @@
 // Pooling loops over one plane, for one ISA level.
+#include <limits>
+
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/pool_bands.h"
@@ -7,7 +9,25 @@ namespace tensorlike {
 namespace {
 
 template <class T>
-constexpr T kLowest = -__builtin_inff();
+constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                           : std::numeric_limits<T>::lowest();
+
+// As what elements are kept meanwhile: a byte that is written may be part of anything, and the
+// compiler would read all else again.
+template <class T>
+struct HeldAs {
+  using Type = T;
+};
+template <>
+struct HeldAs<int8_t> {
+  using Type = int16_t;
+};
+template <>
+struct HeldAs<uint8_t> {
+  using Type = int16_t;
+};
+template <class T>
+using Held = typename HeldAs<T>::Type;
 
 // ---- maxima ------------------------------------------------------------------------------------
 
@@ -52,23 +72,25 @@ void maxima_of_four(const PoolWindow& w, const T* x, T* y) {
 }
 
 // to[i] = the largest of three rows' elements i: in registers.
-template <class T>
-void largest_of(const T* const* rows, int64_t first, int64_t end, T* __restrict__ to) {
+template <class T, class Own>
+void largest_of(const T* const* rows, int64_t first, int64_t end, Own* __restrict__ to) {
   const T* const upper = rows[0];
   const T* const middle = rows[1];
   const T* const lower = rows[2];
-  for (int64_t i = first; i < end; ++i) to[i] = larger(larger(upper[i], middle[i]), lower[i]);
+  for (int64_t i = first; i < end; ++i) {
+    to[i] = larger<Own>(larger<Own>(upper[i], middle[i]), lower[i]);
+  }
 }
 
 // The largest element of each column that rows of windows see: of three rows of the input at once,
 // then of one by one.
-template <class T>
-void column_maxima(const PoolWindow& w, const Band& band, const T* x, T* __restrict__ strips) {
+template <class T, class Own>
+void column_maxima(const PoolWindow& w, const Band& band, const T* x, Own* __restrict__ strips) {
   constexpr int kTogether = 3;
   const auto [first, last] = inside_of(w, band);
   const int64_t whole = whole_of(w, band);
   for (int64_t row = 0; row < band.rows; ++row) {
-    T* __restrict__ to = strips + row * band.pitch;
+    Own* __restrict__ to = strips + row * band.pitch;
     const T* rows[kTogether];
     int count = 0;
     int64_t end = 0;
@@ -76,14 +98,16 @@ void column_maxima(const PoolWindow& w, const Band& band, const T* x, T* __restr
       end = place + whole <= w.in_size() ? whole : last;
       if (count < kTogether) {
         rows[count++] = x + place;
-        if (count == kTogether) largest_of<T>(rows, first, end, to);
+        if (count == kTogether) largest_of(rows, first, end, to);
       } else {
-        for (int64_t i = first; i < end; ++i) to[i] = larger(to[i], x[place + i]);
+        for (int64_t i = first; i < end; ++i) {
+          to[i] = larger<Own>(to[i], x[place + i]);
+        }
       }
     });
     if (count > 0 && count < kTogether) {
       while (count < kTogether) rows[count++] = rows[0];
-      largest_of<T>(rows, first, end, to);
+      largest_of(rows, first, end, to);
     }
     clear_padding(w, band, row, count > 0, [&](int64_t i) { strips[i] = kLowest<T>; });
   }
@@ -91,9 +115,9 @@ void column_maxima(const PoolWindow& w, const Band& band, const T* x, T* __restr
 }
 
 // The largest of the columns that each window sees, three at a time.
-template <class T>
-void cell_maxima(const PoolWindow& w, const Band& band, const T* __restrict__ strips,
-                 T* __restrict__ best) {
+template <class Own>
+void cell_maxima(const PoolWindow& w, const Band& band, Own* __restrict__ strips,
+                 Own* __restrict__ best) {
   const int64_t apart = w.dilation[2];
   int64_t tap = 1;
   if (w.kernel[2] >= 3) {
@@ -118,12 +142,14 @@ void max(const PoolWindow& w, const void* in, void* out) {
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;
   }
+  using Own = Held<T>;
   for_bands(w, [&](const Band& band) {
-    T strips[kMostElements];
-    T best[kMostElements];
+    fetch_next(w, band, x);
+    Own strips[kMostElements];
+    Own best[kMostElements];
     column_maxima(w, band, x, strips);
     cell_maxima(w, band, strips, best);
-    for_windows(band, [&](int64_t place, int64_t i) { y[place] = best[i]; });
+    for_windows(band, [&](int64_t place, int64_t i) { y[place] = static_cast<T>(best[i]); });
   });
 }
 
@@ -269,6 +295,7 @@ void mean(const PoolWindow& w, const void* in, void* out) {
     return;
   }
   for_bands(w, [&](const Band& band) {
+    fetch_next(w, band, x);
     T strips[kMostElements];
     T sums[kMostElements];
     fill_strips(
@@ -320,6 +347,10 @@ template <class T>
 constexpr PoolKernels kernels() {
   return {max<T>, max_spread<T>, max_select<T>, mean<T>, mean_spread<T>};
 }
+template <class T>
+constexpr PoolKernels integer_kernels() {
+  return {max<T>, nullptr, nullptr, nullptr, nullptr};
+}
 
 }  // namespace
 
@@ -327,6 +358,12 @@ void TL_FILL(pools)(KernelTable& table);
 void TL_FILL(pools)(KernelTable& table) {
   table.pools[DType::kFloat32] = kernels<float>();
   table.pools[DType::kFloat64] = kernels<double>();
+  table.pools[DType::kBool] = integer_kernels<uint8_t>();
+  table.pools[DType::kInt8] = integer_kernels<int8_t>();
+  table.pools[DType::kUInt8] = integer_kernels<uint8_t>();
+  table.pools[DType::kInt32] = integer_kernels<int32_t>();
+  table.pools[DType::kInt64] = integer_kernels<int64_t>();
+  table.pools[DType::kUInt64] = integer_kernels<uint64_t>();
 }
 
 }  // namespace tensorlike

@@ -3,7 +3,6 @@
 
 #include "onnx/rules.h"
 #include "onnx/subgraph.h"
-#include "program/holder.h"
 
 namespace tensorlike::onnx {
 namespace {
@@ -22,10 +21,11 @@ Item integer(int64_t number) {
 Items held(const RuleCall& call, Holder::Kind kind, std::vector<Ref<Stretch>> programs,
            std::vector<Attr> params, std::vector<Tensor> given,
            const std::vector<Tensor>& outside) {
-  given.insert(given.end(), outside.begin(), outside.end());
-  const auto holder = make_ref<Holder>(kind, std::move(programs), std::move(params));
   Items made;
-  for (Tensor& x : call.calls.add(*op_around(holder), given)) made.emplace_back(std::move(x));
+  for (Tensor& x : add_holder(call.calls, kind, std::move(programs), std::move(params),
+                              std::move(given), outside)) {
+    made.emplace_back(std::move(x));
+  }
   return made;
 }
 
@@ -272,7 +272,46 @@ Items scan(const RuleCall& call) {
   return found;
 }
 
-constexpr NamedRule kRules[] = {{"choose", choose}, {"loop", loop}, {"scan", scan}};
+// As opset 8 has it: the same for each example along a first axis.
+Items scan_of_batches(const RuleCall& call) {
+  if (call.is_given("lengths")) call.refuse("sequence_lens", "must not be given", "a tensor");
+  const std::vector<Tensor> values = tensors(call.item("values").list("values"));
+  for (const Tensor& x : values) {
+    if (!x.spec.shape.empty() && x.spec.shape[0] == values[0].spec.shape[0]) continue;
+    call.refuse("values", "must have as many examples", to_string(x.spec));
+  }
+  const int64_t count = values.empty() ? 0 : values[0].spec.shape[0];
+  if (count < 1 || count > kMostWrittenOut) {
+    call.refuse("values", text("must have from 1 to ", kMostWrittenOut, " examples"), text(count));
+  }
+  Named own = call.values;
+  own["scan_input_directions"] = call.item("directions");
+  for (const char* name : {"scan_input_axes", "scan_output_axes", "scan_output_directions"}) {
+    own[name] = Item();
+  }
+  std::vector<Items> rows;
+  for (int64_t i = 0; i < count; ++i) {
+    Items parts;
+    for (const Tensor& x : values) {
+      std::vector<Slice> slices(x.spec.shape.size());
+      slices[0] = {i, i + 1, 1};
+      const std::vector<int64_t> rest(x.spec.shape.begin() + 1, x.spec.shape.end());
+      parts.push_back(call.reshaped(part_of(call.calls, x, slices), rest));
+    }
+    own["values"] = list_of(parts);
+    const Items found = scan({call.entry, own, call.calls, call.outputs});
+    rows.resize(found.size());
+    for (size_t k = 0; k < found.size(); ++k) rows[k].push_back(found[k]);
+  }
+  Items stacked;
+  for (const Items& row : rows) {
+    stacked.push_back(call.one("stack", row, {{"axis", Item(int64_t{0})}}));
+  }
+  return stacked;
+}
+
+constexpr NamedRule kRules[] = {
+    {"choose", choose}, {"loop", loop}, {"scan", scan}, {"scan_of_batches", scan_of_batches}};
 
 }  // namespace
 

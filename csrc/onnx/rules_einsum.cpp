@@ -14,6 +14,11 @@ struct Labelled {
 
 bool has(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
 
+// Labels of the axes that "..." stands for: digits, up to this one.
+constexpr const char* kRest = "...";
+constexpr char kRestEnd = '8';
+constexpr size_t kMostRest = 8;
+
 class Einsum {
  public:
   Einsum(const RuleCall& call, const std::string& equation) : call_(call) {
@@ -24,8 +29,9 @@ class Einsum {
     const std::string left = text.substr(0, arrow);
     split(left);
     if (arrow != std::string::npos) {
-      result_ = text.substr(arrow + 2);
+      result_ = spelt(text.substr(arrow + 2), most_rest_);
     } else {  // labels that are there once, in their order
+      result_ = spelt(kRest, most_rest_);
       for (char label = 'A'; label <= 'z'; ++label) {
         if (std::count(left.begin(), left.end(), label) == 1) result_ += label;
       }
@@ -48,15 +54,52 @@ class Einsum {
 
  private:
   [[noreturn]] void refuse() const {
-    call_.refuse("equation", "must name each axis by a letter, once in each tensor, here",
+    call_.refuse("equation", "must name each axis by a letter, in the result once",
                  call_.item("equation").text("equation"));
   }
 
+  static bool is_label(char label) {
+    const bool is_letter = (label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z');
+    return is_letter || (label >= '0' && label < kRestEnd);
+  }
   void check(const std::string& labels) const {
     for (char label : labels) {
-      const bool is_letter = (label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z');
-      if (!is_letter || std::count(labels.begin(), labels.end(), label) != 1) refuse();
+      if (!is_label(label) || std::count(labels.begin(), labels.end(), label) != 1) refuse();
     }
+  }
+
+  // With the axes that "..." stands for as labels of their own, the last one always the same.
+  std::string spelt(const std::string& part, size_t rest) const {
+    const bool has_digits =
+        std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const size_t at = part.find(kRest);
+    if (has_digits || (rest > 0 && at == std::string::npos) || rest > kMostRest) refuse();
+    if (at == std::string::npos) return part;
+    std::string labels;
+    for (size_t i = 0; i < rest; ++i) labels += static_cast<char>(kRestEnd - rest + i);
+    return part.substr(0, at) + labels + part.substr(at + std::string_view(kRest).size());
+  }
+
+  // Without a label that is there twice: the elements that have the same place along both axes.
+  Labelled diagonal(Labelled one) const {
+    for (size_t i = 0; i < one.labels.size(); ++i) {
+      const char label = one.labels[i];
+      const size_t other = one.labels.find(label, i + 1);
+      if (other == std::string::npos) continue;
+      const Dims& shape = one.x.spec.shape;
+      if (shape[i] != shape[other]) {
+        call_.refuse("xs", "must have one size for each letter", to_string(one.x.spec));
+      }
+      const Item places =
+          call_.one("arange", {}, {{"start", Item(int64_t{0})}, {"stop", Item(int64_t{shape[i]})}});
+      const std::vector<int64_t> axes{static_cast<int64_t>(i), static_cast<int64_t>(other)};
+      one.x = call_.calls.one("gather", {Item(one.x), places, places}, {{"axes", list_of(axes)}});
+      one.labels.erase(other, 1);
+      one.labels.erase(i, 1);
+      one.labels.insert(one.labels.begin(), label);
+      return diagonal(std::move(one));
+    }
+    return one;
   }
 
   void split(const std::string& left) {
@@ -65,10 +108,16 @@ class Einsum {
     for (const Item& item : given) {
       if (begin > left.size()) refuse();
       const size_t end = std::min(left.find(',', begin), left.size());
-      Labelled one{item.tensor("xs"), left.substr(begin, end - begin)};
-      check(one.labels);
+      const std::string part = left.substr(begin, end - begin);
+      const size_t rank = item.tensor("xs").spec.shape.size();
+      const bool has_rest = part.find(kRest) != std::string::npos;
+      const size_t named = part.size() - (has_rest ? std::string_view(kRest).size() : 0);
+      if (rank < named) refuse();
+      Labelled one{item.tensor("xs"), spelt(part, rank - named)};
+      most_rest_ = std::max(most_rest_, rank - named);
+      if (!std::all_of(one.labels.begin(), one.labels.end(), is_label)) refuse();
+      one = diagonal(std::move(one));
       const Dims& shape = one.x.spec.shape;
-      if (shape.size() != one.labels.size()) refuse();
       for (size_t i = 0; i < shape.size(); ++i) {
         const auto [known, is_new] = sizes_.emplace(one.labels[i], shape[i]);
         if (known->second != shape[i]) {
@@ -137,6 +186,7 @@ class Einsum {
   const RuleCall& call_;
   std::vector<Labelled> operands_;
   std::string result_;
+  size_t most_rest_ = 0;  // axes that "..." stands for, of the tensor that has most
   std::map<char, int64_t> sizes_;
 };
 

@@ -13,22 +13,100 @@ Item spatial_sizes(const RuleCall& call, const Tensor& w) {
   return list_of(std::span(w.spec.shape).subspan(2));
 }
 
-Items convolution_transpose(const RuleCall& call) {
-  const Tensor& w = call.tensor("w");
+constexpr int64_t kMostAlong = int64_t{1} << 24;  // elements of an axis, and steps between them
+
+// What is cut before and after each axis of a transposed convolution without padding, and what is
+// added behind it first.
+struct Cut {
+  std::vector<int64_t> before, after, more;
+};
+
+Cut cut_of(const RuleCall& call, const Windows& windows, std::span<const int64_t> sizes) {
+  const auto numbers = [&](const char* name, size_t least) {
+    std::vector<int64_t> found(sizes.size(), 0);
+    if (call.is_given(name)) found = call.integers(name);
+    const bool is_odd =
+        std::any_of(found.begin(), found.end(), [](int64_t n) { return n < 0 || n > kMostAlong; });
+    if (found.size() < least || is_odd) call.refuse(name, "must be a size for each axis", "others");
+    return found;
+  };
   const std::string& how = call.item("auto_pad").text("auto_pad");
-  if (call.is_given("output_shape") || !(how.empty() || how == "NOTSET" || how == "VALID")) {
-    call.refuse("auto_pad", "must be NOTSET here, without an output_shape", how);
+  const bool is_same = how == "SAME_UPPER" || how == "SAME_LOWER";
+  const size_t count = sizes.size();
+  Cut found{{}, {}, numbers("output_padding", count)};
+  if (!call.is_given("output_shape") && !is_same) {
+    const std::vector<int64_t> pads = windows.pads.integers("pads");
+    const auto half = pads.begin() + static_cast<std::ptrdiff_t>(count);
+    found.before.assign(pads.begin(), half);
+    found.after.assign(half, pads.end());
+    return found;
   }
-  const Windows windows(call, call.tensor("x"), spatial_sizes(call, w));
-  if (!windows.is_symmetric) call.refuse("pads", "must be the same on both sides here", "others");
-  const Item more =
-      call.is_given("output_padding") ? call.item("output_padding") : zeros(windows.count);
-  return {call.one("convolution_transpose", {Item(call.tensor("x")), Item(w), call.item("b")},
-                   {{"stride", windows.strides},
-                    {"padding", windows.before},
-                    {"output_padding", more},
-                    {"groups", call.item("group")},
-                    {"dilation", windows.dilations}})};
+  std::vector<int64_t> wanted = numbers("output_shape", count);
+  wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(count));
+  const std::vector<int64_t> kernel = windows.kernel.integers("kernel_shape"),
+                             strides = windows.strides.integers("strides"),
+                             dilations = windows.dilations.integers("dilations");
+  for (size_t i = 0; i < count; ++i) {
+    for (int64_t number : {sizes[i], kernel[i], strides[i], dilations[i]}) {
+      if (number < 0 || number > kMostAlong) call.refuse("strides", "must be less", text(number));
+    }
+    const int64_t full = (sizes[i] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1;
+    const int64_t size = call.is_given("output_shape") ? wanted[i] : sizes[i] * strides[i];
+    const int64_t total = std::max<int64_t>(full + found.more[i] - size, 0);
+    found.before.push_back(how == "SAME_UPPER" ? total / 2 : total - total / 2);
+    found.after.push_back(total - found.before[i]);
+    found.more[i] += std::max<int64_t>(size - full - found.more[i], 0);
+  }
+  return found;
+}
+
+// Cut at both ends, with zeros where less than nothing is cut.
+Item resized(const RuleCall& call, const Item& y, const Cut& cut) {
+  std::vector<Slice> slices(2);
+  std::vector<int64_t> widths(4, 0);
+  for (size_t i = 0; i < cut.before.size(); ++i) {
+    const int64_t begin = cut.before[i], end = cut.more[i] - cut.after[i];
+    slices.push_back({std::max<int64_t>(begin, 0), end < 0 ? end : kNoBound, 1});
+    widths.push_back(std::max<int64_t>(-begin, 0));
+    widths.push_back(std::max<int64_t>(end, 0));
+  }
+  const Item kept(part_of(call.calls, y.tensor("y"), slices));
+  if (std::all_of(widths.begin(), widths.end(), [](int64_t n) { return n == 0; })) return kept;
+  const Item mode(std::string("constant"));
+  return call.one("pad", {kept}, {{"widths", list_of(widths)}, {"mode", mode}});
+}
+
+Items convolution_transpose(const RuleCall& call) {
+  const Tensor& x = call.tensor("x");
+  const Tensor& w = call.tensor("w");
+  // What is said by a size of the result is no padding.
+  Named values = call.values;
+  const std::string& how = call.item("auto_pad").text("auto_pad");
+  if (how == "SAME_UPPER" || how == "SAME_LOWER") values["auto_pad"] = Item(std::string("NOTSET"));
+  if (how == "SAME_UPPER" || how == "SAME_LOWER" || call.is_given("output_shape")) {
+    values["pads"] = Item();
+  }
+  const Windows windows({call.entry, values, call.calls, call.outputs}, x, spatial_sizes(call, w));
+  const std::vector<int64_t> sizes(x.spec.shape.begin() + 2, x.spec.shape.end());
+  const Cut cut = cut_of(call, windows, sizes);
+  const std::vector<int64_t> strides = windows.strides.integers("strides"),
+                             dilations = windows.dilations.integers("dilations");
+  bool is_usual = cut.before == cut.after;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    is_usual = is_usual && cut.before[i] >= 0 && cut.more[i] < std::max(strides[i], dilations[i]);
+  }
+  NamedItems attrs{
+      {"stride", windows.strides}, {"groups", call.item("group")}, {"dilation", windows.dilations}};
+  if (is_usual) {
+    attrs.emplace_back("padding", list_of(cut.before));
+    attrs.emplace_back("output_padding", list_of(cut.more));
+    return {call.one("convolution_transpose", {Item(x), Item(w), call.item("b")}, attrs)};
+  }
+  const Item y = resized(call, call.one("convolution_transpose", {Item(x), Item(w)}, attrs), cut);
+  if (!call.is_given("b")) return {y};
+  std::vector<int64_t> along(x.spec.shape.size(), 1);
+  along[1] = -1;
+  return {call.one("add", {y, call.reshaped(call.tensor("b"), along)})};
 }
 
 // As it is: nothing is left out where nothing is learnt.

@@ -93,31 +93,24 @@ class SideBySide {
 Items max_pool(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
   const Windows windows(call, x, call.item("kernel_shape"));
-  const bool is_floating = kind_of(x.spec.dtype) == Kind::kFloating;
-  if (call.outputs > 1 || (!is_floating && size_of(x.spec.dtype) > 2)) {
-    const SideBySide all(call, windows, Item(x));
-    const Item values =
-        all.with(calculate("limit", {Item(x.spec.dtype), Item(std::string("lowest"))}));
-    const Item largest =
-        call.one("astype", {all.reduced("max", values)}, {{"dtype", Item(x.spec.dtype)}});
-    if (call.outputs == 1) return {largest};
-    return {largest, all.places_of_largest(values, call.integer("storage_order") != 0)};
-  }
-  const bool pads_here = windows.is_narrow();
-  if (!pads_here && call.integer("ceil_mode") != 0) {
-    const SideBySide all(call, windows, Item(x));
-    return {all.reduced("max", all.with(Item(-INFINITY)))};
-  }
-  const Item input = pads_here ? Item(x) : windows.padded(call, x, -INFINITY);
-  const Tensor made =
-      call.calls.one("max_pool", {input},
+  const bool pads_here = windows.is_narrow(), rounds_up = call.integer("ceil_mode") != 0;
+  const bool is_padded = kind_of(x.spec.dtype) == Kind::kFloating && !rounds_up;
+  if (call.outputs == 1 && (pads_here || is_padded)) {
+    const Item input = pads_here ? Item(x) : windows.padded(call, x, -INFINITY);
+    return {call.one("max_pool", {input},
                      {{"kernel_size", windows.kernel},
                       {"stride", windows.strides},
                       {"padding", pads_here ? windows.before : zeros(windows.count)},
                       {"dilation", windows.dilations},
-                      {"ceil_mode", Item(call.integer("ceil_mode") != 0)}});
-  if (is_floating) return {Item(made)};
-  return {call.one("astype", {Item(made)}, {{"dtype", Item(x.spec.dtype)}})};
+                      {"ceil_mode", Item(rounds_up)}})};
+  }
+  const SideBySide all(call, windows, Item(x));
+  const Item values =
+      all.with(calculate("limit", {Item(x.spec.dtype), Item(std::string("lowest"))}));
+  const Item largest =
+      call.one("astype", {all.reduced("max", values)}, {{"dtype", Item(x.spec.dtype)}});
+  if (call.outputs == 1) return {largest};
+  return {largest, all.places_of_largest(values, call.integer("storage_order") != 0)};
 }
 
 bool is_dense(const Windows& windows) {

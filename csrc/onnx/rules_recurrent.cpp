@@ -1,9 +1,8 @@
-// LSTM, GRU and RNN where ONNX's are our recurrences: their usual functions, without a clip.
+// LSTM, GRU and RNN: our recurrences where ONNX's are they, with their usual functions and without
+// a bound, else a scan over the cell's formula.
 #include <algorithm>
-#include <cctype>
 
-#include "base/error.h"
-#include "onnx/rules.h"
+#include "onnx/recurrent_cells.h"
 
 namespace tensorlike::onnx {
 namespace {
@@ -15,33 +14,34 @@ struct Kind {
   std::vector<int64_t> order;
   bool joins_biases;  // whether the hidden state's bias may join the inputs'
 };
-const Kind kLstm{"lstm", {"sigmoid", "tanh", "tanh"}, {0, 2, 3, 1}, true};
-const Kind kGru{"gru", {"sigmoid", "tanh"}, {1, 0, 2}, false};
-const Kind kRnn{"tanh", {"tanh"}, {0}, true};
+const Kind kLstm{"lstm", {"Sigmoid", "Tanh", "Tanh"}, {0, 2, 3, 1}, true};
+const Kind kGru{"gru", {"Sigmoid", "Tanh"}, {1, 0, 2}, false};
+const Kind kRnn{"tanh", {"Tanh"}, {0}, true};
 
 bool has(const RuleCall& call, const char* name) {
   const auto found = call.values.find(name);
   return found != call.values.end() && found->second.is_given();
 }
 
-void check(const RuleCall& call, const Kind& kind, size_t directions) {
-  for (const char* name : {"clip", "p"}) {
-    if (has(call, name)) call.refuse(name, "must not be given here", "some");
+// What a node says of each direction's cell.
+std::vector<Cell> cells_of(const RuleCall& call, const Kind& kind, size_t directions) {
+  std::vector<Cell> found;
+  for (auto& functions : activations_of(call, kind.functions, directions)) {
+    Cell& cell = found.emplace_back(Cell{kind.cell, std::move(functions)});
+    if (has(call, "clip")) cell.clip = call.item("clip").number("clip");
+    cell.resets_after =
+        has(call, "linear_before_reset") && call.integer("linear_before_reset") != 0;
+    cell.joins_forget = has(call, "input_forget") && call.integer("input_forget") != 0;
   }
-  const auto forget = call.values.find("input_forget");
-  if (forget != call.values.end() && forget->second.integer("input_forget") != 0) {
-    call.refuse("input_forget", "must be 0 here", "1");
-  }
-  if (!call.is_given("activations")) return;
-  const Items& names = call.item("activations").list("activations");
-  bool is_usual = names.size() == kind.functions.size() * directions;
-  for (size_t i = 0; is_usual && i < names.size(); ++i) {
-    std::string name = names[i].text("activations");
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    is_usual = name == kind.functions[i % kind.functions.size()];
-  }
-  if (!is_usual) call.refuse("activations", "must be the usual ones here", "others");
+  return found;
+}
+
+// Whether our op has the cell's formula.
+bool is_usual(const RuleCall& call, const Kind& kind, const Cell& cell) {
+  const bool is_plain = !cell.clip && !cell.joins_forget && !has(call, "p");
+  return is_plain && (kind.cell != "gru" || cell.resets_after) &&
+         std::equal(kind.functions.begin(), kind.functions.end(), cell.functions.begin(),
+                    [](std::string_view name, const Activation& f) { return name == f.name; });
 }
 
 // An element of the first axis, without that axis.
@@ -65,10 +65,6 @@ Tensor ordered(Calls& calls, const Tensor& x, const Kind& kind) {
   }
   return calls.one("concat", parts, {{"axis", Item(int64_t{0})}});
 }
-
-struct States {
-  Tensor all, last, cell;
-};
 
 std::vector<Tensor> stepped(Calls& calls, const Kind& kind, const Items& args, bool is_back) {
   const Item cell{std::string(kind.cell)};
@@ -111,42 +107,82 @@ States of_lengths(const RuleCall& call, const Kind& kind, Items args, bool is_ba
   return {all.tensor("states"), end, kind.cell == "lstm" ? ended(made[1], args[3]) : end};
 }
 
-States run(const RuleCall& call, const Kind& kind, int64_t direction, bool is_back) {
+// A direction's weights, and where it starts.
+struct Given {
+  Tensor w, r, b, own_b, h, c;
+};
+
+Given given_to(const RuleCall& call, const Kind& kind, int64_t direction) {
   Calls& calls = call.calls;
   const Tensor& x = call.tensor("x");
-  const Tensor w = ordered(calls, element(calls, call.tensor("w"), direction), kind);
-  const Tensor r = ordered(calls, element(calls, call.tensor("r"), direction), kind);
-  const Dims& inner = r.spec.shape;
-  if (inner.size() != 2 || w.spec.shape.size() != 2 || x.spec.shape.size() != 3) {
-    call.refuse("r", "must be weights of as many axes as the standard says", to_string(r.spec));
+  Given found{element(calls, call.tensor("w"), direction),
+              element(calls, call.tensor("r"), direction),
+              {},
+              {},
+              {},
+              {}};
+  const Dims& inner = found.r.spec.shape;
+  if (inner.size() != 2 || found.w.spec.shape.size() != 2 || x.spec.shape.size() != 3) {
+    call.refuse("r", "must be weights of as many axes as the standard says",
+                to_string(found.r.spec));
   }
   const int64_t size = inner[1], gates = inner[0], batch = x.spec.shape[1];
-  const auto start = [&](const char* name) {
-    if (has(call, name)) return element(calls, call.tensor(name), direction);
-    const Item zero(calls.known(cast(*RawTensor::scalar(DType::kFloat32, 0.0), x.spec.dtype)));
-    return calls.one("broadcast_to", {zero},
-                     {{"shape", list_of(std::vector<int64_t>{batch, size})}});
-  };
-  const std::vector<int64_t> turned{1, 0};
-  const Item columns(calls.one("permute_dims", {Item(w)}, {{"axes", list_of(turned)}}));
-  Item sums(calls.one("matmul", {Item(x), columns}));
   const Item zero(calls.known(cast(*RawTensor::scalar(DType::kFloat32, 0.0), x.spec.dtype)));
-  Tensor own = calls.one("broadcast_to", {zero}, {{"shape", list_of(std::vector<int64_t>{gates})}});
+  const auto zeros = [&](const std::vector<int64_t>& shape) {
+    return calls.one("broadcast_to", {zero}, {{"shape", list_of(shape)}});
+  };
+  const auto start = [&](const char* name) {
+    return has(call, name) ? element(calls, call.tensor(name), direction) : zeros({batch, size});
+  };
+  found.h = start("h");
+  if (kind.cell == "lstm") found.c = start("c");
   if (call.is_given("b")) {
     const Tensor b = element(calls, call.tensor("b"), direction);
-    Item bias(ordered(calls, rows(calls, b, 0, gates), kind));
-    own = ordered(calls, rows(calls, b, gates, 2 * gates), kind);
-    if (kind.joins_biases) bias = Item(calls.one("add", {bias, Item(own)}));
-    sums = Item(calls.one("add", {sums, bias}));
+    found.b = rows(calls, b, 0, gates);
+    found.own_b = rows(calls, b, gates, 2 * gates);
+  } else {
+    found.b = found.own_b = zeros({gates});
   }
-  Items args{sums, Item(r), Item(start("h"))};
-  if (kind.cell == "lstm") args.emplace_back(start("c"));
+  return found;
+}
+
+Tensor turned(Calls& calls, const Tensor& matrix) {
+  return calls.one("permute_dims", {Item(matrix)}, {{"axes", list_of(std::vector<int64_t>{1, 0})}});
+}
+Item sums_of(const RuleCall& call, const Tensor& w) {
+  return call.one("matmul", {call.item("x"), Item(turned(call.calls, w))});
+}
+
+States by_op(const RuleCall& call, const Kind& kind, const Given& given, bool is_back) {
+  Calls& calls = call.calls;
+  Item sums = sums_of(call, ordered(calls, given.w, kind));
+  Tensor own = ordered(calls, given.own_b, kind);
+  if (call.is_given("b")) {
+    Item bias(ordered(calls, given.b, kind));
+    if (kind.joins_biases) bias = call.one("add", {bias, Item(own)});
+    sums = call.one("add", {sums, bias});
+  }
+  Items args{sums, Item(ordered(calls, given.r, kind)), Item(given.h)};
+  if (kind.cell == "lstm") args.emplace_back(given.c);
   if (kind.cell == "gru") args.emplace_back(std::move(own));
   if (has(call, "lengths")) return of_lengths(call, kind, std::move(args), is_back);
   const std::vector<Tensor> made = stepped(calls, kind, args, is_back);
   const int64_t last = is_back ? 0 : -1;
   const Tensor end = element(calls, made[0], last);
   return {made[0], end, kind.cell == "lstm" ? element(calls, made[1], last) : end};
+}
+
+States by_scan(const RuleCall& call, const Kind& kind, const Cell& cell, const Given& given,
+               int64_t direction, bool is_back) {
+  const Item sums = call.one("add", {sums_of(call, given.w), Item(given.b)});
+  Steps steps{sums.tensor("sums"), turned(call.calls, given.r), given.own_b, given.h};
+  if (kind.cell == "lstm") steps.c = given.c;
+  if (has(call, "p")) steps.peepholes = element(call.calls, call.tensor("p"), direction);
+  if (has(call, "lengths")) {
+    steps.lengths =
+        call.calls.one("astype", {call.item("lengths")}, {{"dtype", Item(DType::kInt64)}});
+  }
+  return scanned(call.calls, cell, steps, is_back);
 }
 
 Item permuted(const RuleCall& call, const Item& x, const std::vector<int64_t>& axes) {
@@ -175,10 +211,14 @@ Items recurrent(const RuleCall& call, const Kind& kind) {
   if (!is_both && direction != "forward" && direction != "reverse") {
     call.refuse("direction", "must be forward, reverse or bidirectional", direction);
   }
-  check(call, kind, is_both ? 2 : 1);
+  const std::vector<Cell> own = cells_of(call, kind, is_both ? 2 : 1);
   Items all, lasts, cells;
   for (int64_t i = 0; i < (is_both ? 2 : 1); ++i) {
-    const States found = run(call, kind, i, i == 1 || direction == "reverse");
+    const Cell& cell = own[static_cast<size_t>(i)];
+    const Given given = given_to(call, kind, i);
+    const bool is_back = i == 1 || direction == "reverse";
+    const States found = is_usual(call, kind, cell) ? by_op(call, kind, given, is_back)
+                                                    : by_scan(call, kind, cell, given, i, is_back);
     const auto spread = [&](const Tensor& x, size_t axis) {
       std::vector<int64_t> shape(x.spec.shape.begin(), x.spec.shape.end());
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
@@ -195,15 +235,34 @@ Items recurrent(const RuleCall& call, const Kind& kind) {
 }
 
 Items lstm(const RuleCall& call) { return recurrent(call, kLstm); }
-Items gru(const RuleCall& call) {
-  if (call.integer("linear_before_reset") == 0) {
-    call.refuse("linear_before_reset", "must be 1 here", "0");
-  }
-  return recurrent(call, kGru);
-}
+Items gru(const RuleCall& call) { return recurrent(call, kGru); }
 Items rnn(const RuleCall& call) { return recurrent(call, kRnn); }
 
-constexpr NamedRule kRules[] = {{"lstm", lstm}, {"gru", gru}, {"rnn", rnn}};
+// Weights whose bytes are (directions, columns, rows), as reals in the usual order.
+Item of_bytes(const RuleCall& call, const std::string& name) {
+  const Tensor& bytes = call.tensor(name);
+  if (bytes.spec.shape.size() != 3) {
+    call.refuse(name, "must be weights of directions", to_string(bytes.spec));
+  }
+  const std::vector<int64_t> along{bytes.spec.shape[0], 1, -1};
+  const auto real = [&](const Tensor& x) {
+    return call.one("astype", {Item(x)}, {{"dtype", Item(DType::kFloat32)}});
+  };
+  const Item zero = call.reshaped(real(call.tensor(name + "_zero")).tensor("a zero"), along);
+  const Item moved = call.one("subtract", {real(bytes), zero});
+  const Item scale = call.reshaped(call.tensor(name + "_scale"), along);
+  return permuted(call, call.one("multiply", {moved, scale}), {0, 2, 1});
+}
+
+Items quantized_lstm(const RuleCall& call) {
+  Named values = call.values;
+  values["layout"] = Item(int64_t{0});
+  for (const char* name : {"w", "r"}) values[name] = of_bytes(call, name);
+  return recurrent({call.entry, values, call.calls, call.outputs}, kLstm);
+}
+
+constexpr NamedRule kRules[] = {
+    {"lstm", lstm}, {"gru", gru}, {"rnn", rnn}, {"quantized_lstm", quantized_lstm}};
 
 }  // namespace
 

@@ -47,4 +47,12 @@ Ref<Stretch> Recording::finish() {
   return make_ref<Stretch>(program_, std::move(given), results_);
 }
 
+std::vector<Tensor> add_holder(Calls& calls, Holder::Kind kind, std::vector<Ref<Stretch>> programs,
+                               std::vector<Attr> params, std::vector<Tensor> given,
+                               const std::vector<Tensor>& outside) {
+  given.insert(given.end(), outside.begin(), outside.end());
+  const auto holder = make_ref<Holder>(kind, std::move(programs), std::move(params));
+  return calls.add(*op_around(holder), given);
+}
+
 }  // namespace tensorlike::onnx

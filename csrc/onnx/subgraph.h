@@ -2,7 +2,7 @@
 #pragma once
 
 #include "onnx/calls.h"
-#include "program/stretch.h"
+#include "program/holder.h"
 
 namespace tensorlike::onnx {
 
@@ -40,5 +40,10 @@ class Recording {
   Calls calls_;
   std::vector<int> parameters_, results_;
 };
+
+// An op that holds programs, as a step; it is given what these read outside, too.
+std::vector<Tensor> add_holder(Calls& calls, Holder::Kind kind, std::vector<Ref<Stretch>> programs,
+                               std::vector<Attr> params, std::vector<Tensor> given,
+                               const std::vector<Tensor>& outside);
 
 }  // namespace tensorlike::onnx

@@ -11,15 +11,19 @@ namespace {
 
 using Inputs = std::span<const Spec>;
 
-// The promoted dtype of the inputs from the first one on: integers and booleans become float32.
-DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
+void check_real(const Op& op, Inputs inputs, const char* what) {
   const std::vector<ArgSpec>& args = op.cls.spec.args;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (kind_of(inputs[i].dtype) <= Kind::kFloating) continue;
     fail(ErrorKind::kDType, said::op(op.name()), args[std::min(i, args.size() - 1)].name,
-         " must be real floating-point", said::got(name_of(inputs[i].dtype)),
+         " must be ", what, said::got(name_of(inputs[i].dtype)),
          said::fix("take one of its parts: real(x), imag(x), abs(x)"));
   }
+}
+
+// The promoted dtype of the inputs from the first one on: integers and booleans become float32.
+DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
+  check_real(op, inputs, "real floating-point");
   DType dtype = inputs[first].dtype;
   for (const Spec& spec : inputs.subspan(first)) dtype = promote(dtype, spec.dtype);
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
@@ -126,8 +130,12 @@ Specs infer_quantized_convolution(const Op& op, Inputs inputs) {
   return one(found, image_shape(inputs[0].shape, c.groups * c.out_channels, c.window.out));
 }
 
-Specs infer_pool(const Op& op, Inputs inputs) {
+Specs infer_avg_pool(const Op& op, Inputs inputs) {
   return one(joint_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
+}
+Specs infer_max_pool(const Op& op, Inputs inputs) {
+  check_real(op, inputs, "real numeric");
+  return one(inputs[0].dtype, pooling_of(op, inputs[0].shape).shape);
 }
 
 void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wanted) {
@@ -164,10 +172,10 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"requantized_convolution", infer_requantized_convolution},
     {"quantized_convolution", infer_quantized_convolution},
     {"dynamic_quantized_convolution", infer_quantized_convolution},
-    {"max_pool", infer_pool},
+    {"max_pool", infer_max_pool},
     {"max_pool_spread", infer_pool_spread},
     {"max_pool_select", infer_pool_select},
-    {"avg_pool", infer_pool},
+    {"avg_pool", infer_avg_pool},
     {"avg_pool_spread", infer_avg_pool_spread},
 };
 

@@ -21,11 +21,6 @@ Stream& stream() {
   return own;
 }
 
-uint64_t derived_key(uint64_t key, uint64_t data, Purpose purpose) {
-  const PhiloxWords made = philox(key, data, kNoAttempt, purpose);
-  return uint64_t{made.word[1]} << 32 | made.word[0];
-}
-
 Draw take(bool is_key_alone) {
   if (next_draw != nullptr) return next_draw(is_key_alone);
   const std::lock_guard lock(stream().mutex);
@@ -44,6 +39,11 @@ int find(const OpClass& cls, std::string_view name) {
 }
 
 }  // namespace
+
+uint64_t derived_key(uint64_t key, uint64_t data, uint32_t purpose) {
+  const PhiloxWords made = philox(key, data, kNoAttempt, purpose);
+  return uint64_t{made.word[1]} << 32 | made.word[0];
+}
 
 void seed_draws(uint64_t seed) {
   const std::lock_guard lock(stream().mutex);
@@ -65,13 +65,12 @@ Ref<const Op> Draws::anew(Ref<const Op> op) {
   if (recorded_.count(recorded) == 0) return op;
   const auto [at, is_new] = taken_.try_emplace(recorded);
   if (is_new) at->second = take(counter < 0);
-  std::vector<std::pair<std::string, Attr>> attrs;
-  for (size_t i = 0; i < op->attrs.size(); ++i) {
-    attrs.emplace_back(op->cls.spec.attrs[i].name, op->attrs[i]);
-    if (static_cast<int>(i) == key) attrs.back().second = at->second.first;
-    if (static_cast<int>(i) == counter) attrs.back().second = at->second.second;
-  }
-  return make_op(op->cls, std::move(attrs));
+  // What the op was checked for holds of any draw.
+  Ref<Op> made = make_ref<Op>(op->cls);
+  made->attrs = op->attrs;
+  made->attrs[static_cast<size_t>(key)] = at->second.first;
+  if (counter >= 0) made->attrs[static_cast<size_t>(counter)] = at->second.second;
+  return made;
 }
 
 }  // namespace tensorlike

@@ -30,6 +30,9 @@ class Draws {
   std::map<std::pair<Draw, bool>, Draw> taken_;
 };
 
+// A key that has nothing to do with `key`, or with those of other data and purposes.
+uint64_t derived_key(uint64_t key, uint64_t data, uint32_t purpose);
+
 // Where the process's stream begins anew, for who has no other: the draws that a seed gives.
 void seed_draws(uint64_t seed);
 

@@ -25,7 +25,7 @@ def max_pool(
     """The maximum of each window; NaN where there is one in it.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum; at most half of the window.
@@ -62,7 +62,7 @@ def max_pool1d(
     """The maximum of each window; NaN where there is one in it.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum; at most half of the window.
@@ -97,7 +97,7 @@ def max_pool2d(
     """The maximum of each window; NaN where there is one in it.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum; at most half of the window.
@@ -132,7 +132,7 @@ def max_pool3d(
     """The maximum of each window; NaN where there is one in it.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum; at most half of the window.
@@ -160,7 +160,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     """The maxima of windows that cut x into parts of nearly the same size.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         output_size: the size of the result, in place of the window's.
 
     Returns:
@@ -184,7 +184,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     """The maxima of windows that cut x into parts of nearly the same size.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         output_size: the size of the result, in place of the window's.
 
     Returns:
@@ -208,7 +208,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     """The maxima of windows that cut x into parts of nearly the same size.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
         output_size: the size of the result, in place of the window's.
 
     Returns:

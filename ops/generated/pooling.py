@@ -23,7 +23,7 @@ class MaxPool(OpBase, native="MaxPool"):
         spatial: the number of spatial dimensions; 0: as many as x has.
 
     Inputs:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, real numeric or boolean.
 
     Returns:
         One tensor.

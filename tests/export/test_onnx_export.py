@@ -29,14 +29,14 @@ REFUSED = {
     **dict.fromkeys(["dropout", "random_from"], RANDOM),
     **dict.fromkeys(
         [
-            "cofactor", "eigh", "eigvalsh", "lstsq", "lu_factors", "matrix_exp", "qr", "svd",
+            "eigh", "eigvalsh", "lstsq", "lu_factors", "matrix_exp", "qr", "svd",
             "svdvals",
         ],
         NOTHING,
     ),
 }  # fmt: skip
 # Gradients whose rules call one of these.
-REFUSED_GRADIENTS = {"det": NOTHING}
+REFUSED_GRADIENTS = {"cofactor": NOTHING}
 # What is sorted is so no more when its rows are repeated.
 KNOWN_ALONE = {"searchsorted"}
 # Recorded with sizes that follow from elements, to which it cannot broadcast.

@@ -141,21 +141,12 @@ def test_tails_of_a_sigmoid_are_no_further_from_float64_than_onnx_runtimes(model
         assert distance(ours[which], which) <= 2 * distance(theirs[which], which)
 
 
-# Ops that only Python has.
-IN_PYTHON = {"ddddocr/common_old.onnx": "DynamicQuantizeLSTM"}
-
-
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.file)
 def test_a_network_of_a_package_runs_without_python(tmp_path: Path, model: Model) -> None:
     onnx = pytest.importorskip("onnx")
     path = path_of(model)
     random = np.random.default_rng(0)
     feed = {name: np.asarray(given.values(random)) for name, given in model.inputs.items()}
-    missing = IN_PYTHON.get(model.file)
-    if missing is not None:
-        with pytest.raises(AssertionError, match=missing):
-            run_model(onnx.load(path), tmp_path, feed)
-        return
     _, found = run_model(onnx.load(path), tmp_path, feed, "--compile")
     wanted = tl.export.onnx.load(path).named(feed)
     for result, expected in zip(found, map(np.asarray, wanted.values()), strict=True):

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.onnx_cases import CORE_FAILURES, check_same, node_cases, reason_of
+from support.tl_run import run
 
 import tensorlike as tl
 from tensorlike.__main__ import run_path
@@ -22,21 +23,6 @@ from tensorlike.opdecl.compiler.onnx_bodies import NUMBER_FUNCTIONS
 from tensorlike.opdecl.compiler.onnx_entries import entries
 
 HERE = "must have"  # how the core says that it lacks an op, a function or a rule
-
-
-def run(model: Path, folder: Path, inputs: dict[str, Any], *options: str) -> Any:
-    """The process, and its results by name."""
-    words = [str(run_path()), str(model), *options]
-    for i, (name, x) in enumerate(inputs.items()):
-        np.save(folder / f"in{i}.npy", x)
-        words += ["--input", f"{name}={folder / f'in{i}.npy'}"]
-    names = [one.name for one in onnx.load(model, load_external_data=False).graph.output]
-    for i, name in enumerate(names):
-        words += ["--output", f"{name}={folder / f'out{i}.npy'}"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return done, []
-    return done, [np.load(folder / f"out{i}.npy") for i in range(len(names))]
 
 
 def array_of(value: Any) -> Any:

@@ -228,11 +228,13 @@ def test_nan_is_the_maximum_and_ties_go_to_the_first() -> None:
         assert dx.tolist() == ([0, 1, 1, 0, 1, 0, 1, 0] if window == 2 else [0, 1] + [0] * 6)
 
 
-def test_integers_convolve_as_float32() -> None:
+def test_integers_convolve_as_float32_and_their_maxima_are_integers() -> None:
     x, weight = tl.tensor([[[1, 2, 3]]]), tl.tensor([[[1, 1]]])
     y = F.conv1d(x, weight)
     assert (y.dtype.name, y.tolist()) == ("float32", [[[3.0, 5.0]]])
-    assert F.max_pool1d(x, kernel_size=2).dtype.name == "float32"
+    assert F.avg_pool1d(x, kernel_size=2).dtype.name == "float32"
+    largest = F.max_pool1d(x + 2**53, kernel_size=2)
+    assert (largest.dtype.name, largest.tolist()) == ("int64", [[[2**53 + 2]]])
     assert F.conv1d(values(1, 1, 3, dtype="float32"), values(1, 1, 2)).dtype.name == "float64"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.layouts import LAYOUTS
+from support.quick import MODES, quick_calls, the_long_way
 from support.random_programs import BINARY, UNARY
 
 import tensorlike as tl
@@ -15,22 +16,8 @@ import tensorlike.functional as F
 from tensorlike import jit, nn
 from tensorlike.ops import OpBase
 
-MODES: dict[str, dict[str, Any]] = {"sync": {}, "lazy": {"threshold": 1}, "async": {}}
 SHAPES = ((3, 4), (1, 4), (0, 4))
 DTYPES = ("float32", "float64", "float32", "float16")
-
-
-def quick_calls(function: Any) -> int:
-    return sum(quick.calls for quick in function._quick)
-
-
-def the_long_way(function: Any, *args: Any) -> Any:
-    """What the function gives without its quick calls."""
-    kept, function._quick = function._quick, ()
-    try:
-        return function(*args)
-    finally:
-        function._quick = kept
 
 
 def _drawn(rng: np.random.Generator) -> Callable[..., Any]:

@@ -1,4 +1,6 @@
-"""Solvers of linear equations in functional calls: elimination, as a scan over the columns."""
+"""Solvers of linear equations in functional calls: elimination, as a scan over the columns; and
+cofactors.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +79,23 @@ def solve_triangular(op: Any, a: Any, b: Any) -> Any:
     if b.ndim == 1:
         return _solved(F.matrix_transpose(a), b)
     return F.matrix_transpose(_solved(F.matrix_transpose(a), F.matrix_transpose(b)))
+
+
+def cofactors(x: Any) -> Any:
+    """Each the determinant of x with a row of the unit matrix in the place of one of its own.
+
+    Of singular matrices, too.
+    """
+    n = x.shape[-1]
+    numbers, all_places = F.arange(n), F.arange(n * n)
+    is_own = (all_places // n)[:, None] == numbers
+    rows = F.astype((all_places % n)[:, None] == numbers, x.dtype)
+
+    def step(carry: Any, place: Any) -> Any:
+        return carry, F.linalg.det(F.where(place[0][:, None], place[1], x))
+
+    found = F.moveaxis(F.scan(step, F.sum(numbers), (is_own, rows))[1], 0, -1)
+    return F.reshape(found, x.shape)
 
 
 def cholesky(op: Any, x: Any) -> Any:

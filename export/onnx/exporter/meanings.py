@@ -14,7 +14,7 @@ from ....ops import Subtensor
 from .alignments import ctc
 from .folding import reduction
 from .integer_windows import convolve_integers
-from .matrices import cholesky, inverse, solve, solve_triangular
+from .matrices import cholesky, cofactors, inverse, solve, solve_triangular
 from .placing import numbers_of, placed
 from .pooling import (
     average_pool,
@@ -38,7 +38,9 @@ def variance(op: Any, x: Any) -> Any:
 
 
 def determinant(op: Any, x: Any) -> Any:
-    """The sign and the logarithm of the determinant."""
+    """The cofactors, or the sign and the logarithm of the determinant."""
+    if op.mode == "cofactors":
+        return cofactors(x)
     if op.mode != "logarithm":
         return NotImplemented
     value = F.linalg.det(x)

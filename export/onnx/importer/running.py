@@ -19,11 +19,15 @@ from .dequantised import product_of_dequantised
 from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
+from .picked_rows import picked_rows
+from .pooled import pooled_first
 from .requantised import requantised_product
 from .schema_functions import function_of
 from .sizes import Sizes, sized, sizes_rule
 
 DEEPEST = 100  # nodes that are computed once more for a number
+# What nodes mean by what has made their inputs, where that takes less.
+_SHORTER = (product_of_dequantised, requantised_product, pooled_first, picked_rows)
 
 
 class NumberNeeded(_C.ArgumentError):
@@ -158,10 +162,10 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
-            for of_bytes in (product_of_dequantised, requantised_product):
-                product = of_bytes(node, values, self.graph.makers, self.find)
-                if product is not None:
-                    return [product]
+            for shorter in _SHORTER:
+                found = shorter(node, values, self.graph.makers, self.find)
+                if found is not None:
+                    return [found]
             return apply_entry(entry, values, len(node.outputs))
 
     def _bind(

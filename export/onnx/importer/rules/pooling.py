@@ -110,7 +110,7 @@ def max_pool(
         x, auto_pad, pads, kernel_shape, strides, dilations
     )
     count = len(kernel)
-    if outputs == 1 and x.dtype.kind == "floating" and _is_usual(around, kernel):
+    if outputs == 1 and _is_usual(around, kernel):
         return F.max_pool(
             x, kernel_size=kernel, stride=strides, padding=around[:count], dilation=dilations,
             ceil_mode=bool(ceil_mode),

@@ -1,0 +1,44 @@
+// LSTM, GRU and RNN as ONNX may say them, where our recurrences have another formula: with other
+// functions, bounds, peepholes, or a reset before the product. A scan over the steps.
+#pragma once
+
+#include <optional>
+
+#include "onnx/rules.h"
+
+namespace tensorlike::onnx {
+
+// A function of a cell, by ONNX's name, and the numbers that it may have.
+struct Activation {
+  std::string name;
+  double alpha = 0, beta = 0;
+};
+// The functions that a node names, for each direction; `usual`: where it names none.
+// ErrorKind::kArgument: there are others, or too few.
+std::vector<std::vector<Activation>> activations_of(const RuleCall& call,
+                                                    std::span<const std::string_view> usual,
+                                                    size_t directions);
+
+struct Cell {
+  std::string_view kind;  // lstm, gru or tanh
+  std::vector<Activation> functions = {};
+  std::optional<double> clip = {};
+  bool resets_after = false;  // a GRU: when the product is made
+  bool joins_forget = false;  // an LSTM: what comes in is forgotten
+};
+
+// What one direction is given, its gates in ONNX's order.
+struct Steps {
+  Tensor sums;  // what the inputs add to the gates: steps, examples, gates
+  Tensor columns, bias;
+  Tensor h;
+  std::optional<Tensor> c = {}, peepholes = {}, lengths = {};
+};
+
+// After each step, the last one, and an LSTM's last cell.
+struct States {
+  Tensor all, last, cell;
+};
+States scanned(Calls& calls, const Cell& cell, const Steps& given, bool is_back);
+
+}  // namespace tensorlike::onnx

@@ -1,0 +1,27 @@
+"""`tl-run` as a process, on arrays in files."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tensorlike.__main__ import run_path
+
+
+def run(model: Path, folder: Path, inputs: dict[str, Any], *options: str) -> Any:
+    """The process, and its results by name."""
+    words = [str(run_path()), str(model), *options]
+    for i, (name, x) in enumerate(inputs.items()):
+        np.save(folder / f"in{i}.npy", x)
+        words += ["--input", f"{name}={folder / f'in{i}.npy'}"]
+    names = [one.name for one in onnx.load(model, load_external_data=False).graph.output]
+    for i, name in enumerate(names):
+        words += ["--output", f"{name}={folder / f'out{i}.npy'}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return done, []
+    return done, [np.load(folder / f"out{i}.npy") for i in range(len(names))]

@@ -228,6 +228,25 @@ def test_nan_is_the_maximum_and_ties_go_to_the_first() -> None:
         assert dx.tolist() == ([0, 1, 1, 0, 1, 0, 1, 0] if window == 2 else [0, 1] + [0] * 6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(30))
+def test_maxima_of_random_windows(seed: int, dtype: str) -> None:
+    rng = np.random.default_rng(seed)
+    kernel, stride, dilation = (rng.integers(1, most, 2) for most in (8, 4, 3))
+    padding = rng.integers(0, kernel // 2 + 1)
+    seen = (kernel - 1) * dilation + 1
+    size = np.maximum(seen - 2 * padding, 1) + rng.integers(0, 70, 2)
+    x = rng.integers(-9, 9, (2, 3, *size)).astype(dtype)
+    x[rng.random(x.shape) < 0.01], x[rng.random(x.shape) < 0.02] = np.nan, -np.inf
+    sides = ((0, 0), (0, 0), *((int(p), int(p)) for p in padding))
+    filled = np.pad(x, sides, constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(filled, tuple(seen), (2, 3))
+    windows = windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+    how = {"kernel_size": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    found = F.max_pool2d(tl.tensor(x), **{key: tuple(map(int, v)) for key, v in how.items()})
+    np.testing.assert_array_equal(np.asarray(found), windows.max((4, 5)))
+
+
 def test_integers_convolve_as_float32_and_their_maxima_are_integers() -> None:
     x, weight = tl.tensor([[[1, 2, 3]]]), tl.tensor([[[1, 1]]])
     y = F.conv1d(x, weight)

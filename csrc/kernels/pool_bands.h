@@ -103,8 +103,9 @@ template <class Begin, class Combine, class Clear>
 TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Begin&& begin, Combine&& combine,
                            Clear&& clear) {
   const auto [first, last] = inside_of(w, band);
-  // Whole vectors, where that does not leave the input.
-  const int64_t whole = least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
+  // Whole vectors, where that does not leave the input: the next strip, or what is behind the last
+  // one, is written to before it gets its own.
+  const int64_t whole = first + rounded_up(most(last - first, 0), kLanes);
   for (int64_t row = 0; row < band.rows; ++row) {
     const int64_t strip = row * band.pitch;
     bool is_begun = false;

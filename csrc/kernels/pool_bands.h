@@ -83,10 +83,11 @@ TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
   }
 }
 
-// Where the strips' whole vectors of columns of the input end.
+// Where the strips' whole vectors of columns of the input end: the next strip, or what is behind
+// the last one, is written to before it gets its own.
 TL_INLINE int64_t whole_of(const Window& w, const Band& band) {
   const auto [first, last] = inside_of(w, band);
-  return least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
+  return first + rounded_up(most(last - first, 0), kLanes);
 }
 
 // Calls clear(element) for what is padding of the strip of row `row`: all, where it is not begun.

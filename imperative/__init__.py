@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from .._C import ArgumentError as ArgumentError
 from .._C import DeviceError as DeviceError
@@ -17,7 +17,7 @@ from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
 from .._C import dtype as dtype
-from ..ops.late import late
+from ..ops.late import late as _late
 from . import engine as engine
 from . import rebinding as rebinding
 from .calls import TensorLike as TensorLike
@@ -39,7 +39,7 @@ from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import replace as replace
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from .autodiff import enable_grad as enable_grad
     from .autodiff import grad as grad
     from .autodiff import no_grad as no_grad
@@ -86,7 +86,7 @@ _LATE = {
     "Listing": ".symbolic",
     "SymbolicTensor": ".symbolic",
 }
-__getattr__ = late(__name__, _LATE)
+__getattr__ = _late(__name__, _LATE)
 
 __all__ = [
     "Apply",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from . import generated
 from .base import OpBase as OpBase
 from .const import Const as Const
-from .late import late
+from .late import late as _late
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import builtin as builtin
     from .declaring import Declared as Declared
     from .declaring import declare as declare
@@ -28,7 +28,7 @@ _LATE = {
     **dict.fromkeys(generated.__all__, ".generated"),
 }
 __all__ = sorted(["Const", "OpBase", *_LATE])
-__getattr__ = late(__name__, _LATE)
+__getattr__ = _late(__name__, _LATE)
 
 
 def __dir__() -> list[str]:

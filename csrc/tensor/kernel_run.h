@@ -11,6 +11,9 @@ namespace tensorlike {
 
 // The results that are views of the first input; none where strides cannot say it.
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
+// Which of the `available` inputs each result is written over; -1: none.
+SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs,
+                                 uint32_t available);
 // Tensors whose elements are not set, of known sizes. `donated` and `holds` as for `execute`: an
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,

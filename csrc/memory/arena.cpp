@@ -12,7 +12,13 @@ namespace {
 
 constexpr size_t kLine = 64;
 
-size_t lines_of(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+// Slices of 2^n bytes that follow each other would share the sets of the caches.
+constexpr size_t kApart = 17 * kLine;
+
+size_t lines_of(size_t bytes) {
+  const size_t lines = (bytes + kLine - 1) / kLine * kLine;
+  return lines < (size_t{1} << 16) ? lines : lines + kApart;
+}
 
 bool overlap(const Lifetime& a, const Lifetime& b) { return a.begin <= b.end && b.begin <= a.end; }
 

@@ -133,6 +133,15 @@ Values results_in(const Program& program, const Program::Schedule& schedule,
   return out;
 }
 
+// Who keeps the states that may have been written over gets them back, as they are now.
+void keep_states(const Program& program, const Program::Schedule& schedule,
+                 const std::vector<Ref<Value>>& values, Program::Updating& updating) {
+  for (int state : schedule.replaced) {
+    const Ref<Value>& changed = values[static_cast<size_t>(program.assigned().at(state))];
+    updating.keep(state, changed ? changed : values[static_cast<size_t>(state)]);
+  }
+}
+
 }  // namespace
 
 // What a run knows of sizes that follow from elements: specs of what is there.
@@ -217,10 +226,7 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
     return results_in(*this, schedule, values);
   } catch (...) {
     if (!held) throw;
-    for (int state : schedule.replaced) {
-      const Ref<Value>& changed = values[static_cast<size_t>(assigned_.at(state))];
-      updating->keep(state, changed ? changed : values[static_cast<size_t>(state)]);
-    }
+    keep_states(*this, schedule, values, *updating);
     throw;
   }
 }

@@ -89,13 +89,12 @@ class Graph:
         self._graph.replace(old, new)
         self.changes += 1
 
-    def finish(self, kind: type[Listing] | None = None) -> tuple[Listing, tuple[int, ...]]:
-        """The new program, and the numbers of its results.
+    def finish(self) -> tuple[Listing, tuple[int, ...]]:
+        """The new program, and the numbers of its results."""
+        return self._finish(type(self.program))
 
-        Args:
-            kind: its class; None: that of the old one.
-        """
-        made = _empty_like(self.program, kind or type(self.program))
+    def _finish(self, kind: type[Listing]) -> tuple[Listing, tuple[int, ...]]:
+        made = _empty_like(self.program, kind)
         return made, self._graph.finish(made)
 
 
@@ -250,12 +249,20 @@ class CompiledProgram:
             donate_states: whether states may be written over, as `Executor.run` has it.
 
         Raises:
-            ArgumentError: there is not one shape for each input.
-            ShapeError: an input cannot have such a shape.
+            ArgumentError: there is not one shape for each input, or no such result.
+            ParameterError: a shape is no tuple of sizes.
+            ShapeError: an input cannot have such a shape, or the sizes of the program follow from
+                elements.
         """
+        given = []
+        for shape in shapes:
+            if not isinstance(shape, list | tuple):
+                raise _C.ParameterError(
+                    "must be tuples of sizes", op="memory", argument="shapes", got=repr(shape)
+                )
+            given.append(tuple(integer("memory", "shapes", size, least=0) for size in shape))
         program, numbers = self.optimised(list(leaves_of(results)))
-        given = tuple(tuple(shape) for shape in shapes)
-        return MemoryReport(*_C.memory_plan(program, numbers, given, donate_states))
+        return MemoryReport(*_C.memory_plan(program, numbers, tuple(given), donate_states is True))
 
     def _number(self, x: Any) -> int:
         return number_in(self.program, x)
@@ -304,7 +311,7 @@ class CompiledProgram:
                 begin = perf_counter_ns()
                 graph = Graph(program, numbers)
                 one(graph)
-                program, numbers = graph.finish(kind)
+                program, numbers = graph._finish(kind)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
             after = str(program)

@@ -25,6 +25,24 @@ class PassReport(NamedTuple):
     after: str
 
 
+class MemoryReport(NamedTuple):
+    """Bytes of what a run makes: all results, those that share one piece of memory, this piece, and
+    the least that it could be: what lives at the same time.
+    """
+
+    results: int
+    planned: int
+    shared: int
+    least: int
+
+    def __str__(self) -> str:
+        """In a line."""
+        return (
+            f"{self.results} bytes of results; {self.planned} of them share {self.shared}, "
+            f"of which {self.least} live at the same time"
+        )
+
+
 class Step(NamedTuple):
     """An op of a graph: the numbers of what it reads and makes, the user's line."""
 
@@ -73,7 +91,10 @@ class Graph:
 
     def finish(self) -> tuple[Listing, tuple[int, ...]]:
         """The new program, and the numbers of its results."""
-        made = _empty_like(self.program)
+        return self._finish(type(self.program))
+
+    def _finish(self, kind: type[Listing]) -> tuple[Listing, tuple[int, ...]]:
+        made = _empty_like(self.program, kind)
         return made, self._graph.finish(made)
 
 
@@ -217,6 +238,32 @@ class CompiledProgram:
             "must be a pass that ran", op="diff", argument="name", got=repr(name)
         )
 
+    def memory(
+        self, results: Any, /, *shapes: Sequence[int], donate_states: bool = False
+    ) -> MemoryReport:
+        """How the pass "arena" shares memory in a run for these results.
+
+        Args:
+            results: variables of the program, as `run` takes them.
+            *shapes: those of the inputs.
+            donate_states: whether states may be written over, as `Executor.run` has it.
+
+        Raises:
+            ArgumentError: there is not one shape for each input, or no such result.
+            ParameterError: a shape is no tuple of sizes.
+            ShapeError: an input cannot have such a shape, or the sizes of the program follow from
+                elements.
+        """
+        given = []
+        for shape in shapes:
+            if not isinstance(shape, list | tuple):
+                raise _C.ParameterError(
+                    "must be tuples of sizes", op="memory", argument="shapes", got=repr(shape)
+                )
+            given.append(tuple(integer("memory", "shapes", size, least=0) for size in shape))
+        program, numbers = self.optimised(list(leaves_of(results)))
+        return MemoryReport(*_C.memory_plan(program, numbers, tuple(given), donate_states is True))
+
     def _number(self, x: Any) -> int:
         return number_in(self.program, x)
 
@@ -248,12 +295,14 @@ class CompiledProgram:
         # Steps that are there twice to save memory are not to be made one.
         spared = {"cse"} if getattr(program, "recomputed", ()) else set()
         after = str(program)
-        for one in self._passes:
-            if one in spared:
-                continue
+        passes = [one for one in self._passes if one not in spared]
+        # A static program and its blocks hold each other until the collector comes: what is thrown
+        # away by the next pass is a plain one.
+        kinds = [Listing] * (len(passes) - 1) + [type(program)]
+        for one, kind in zip(passes, kinds, strict=False):
             before = after
             if isinstance(one, str):
-                made = _empty_like(program)
+                made = _empty_like(program, kind)
                 numbers, changes, nanoseconds = _C.run_pass(
                     one, program, numbers, self.opt_level, made
                 )
@@ -262,11 +311,12 @@ class CompiledProgram:
                 begin = perf_counter_ns()
                 graph = Graph(program, numbers)
                 one(graph)
-                program, numbers = graph.finish()
+                program, numbers = graph._finish(kind)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
             after = str(program)
             reports.append(PassReport(name, changes, nanoseconds / 1000, before, after))
+        _C.trim_heap()  # of the programs in between
         return program, numbers, tuple(reports)
 
 
@@ -275,7 +325,7 @@ def list_passes() -> list[tuple[str, str, int]]:
     return _C.list_passes()
 
 
-def _empty_like(program: Listing) -> Listing:
-    made = type(program)()
+def _empty_like(program: Listing, kind: type[Listing]) -> Listing:
+    made = kind()
     made.parts.update(program.parts)
     return made

@@ -27,11 +27,7 @@ KNOWN_ARROWS = {
     "dispatch/dispatcher.h apply_tracer": "the shortest way to the tape, without a lookup",
 }
 # Who is above the engine and asks in which mode it is, and how often.
-KNOWN_MODES = {
-    "tape/gradient.cpp": 1,  # memory is written over only where launches run at once
-    "dispatch/apply.cpp": 1,  # the same, of the steps of a program
-    "program/functions.cpp": 1,  # parameters are stepped in place at once, or by launches
-}
+KNOWN_MODES: dict[str, int] = {}  # `runs_at_once` is all that they need
 
 
 def wrong_includes(floor: str, source: str) -> list[str]:

@@ -17,6 +17,7 @@
 #include "bind/objects.h"
 #include "bind/programs.h"
 #include "memory/allocator.h"
+#include "memory/share_all.h"
 #include "tensor/planned_launch.h"
 
 namespace py = pybind11;
@@ -62,6 +63,11 @@ void add_test_hooks(py::module_& m) {
   m.def("is_planned", is_launch_planned);
   m.def("fail_allocation_after", fail_allocation_after);
   m.def("poison_memory", [](bool on) { memory_is_poisoned = on; });
+  m.def("trim_heap", &trim_heap);
+  m.def("share_all_memory", [](bool on, bool by_wrong_plans) {
+    least_slice = on ? 1 : kLeastSlice;
+    plans_are_wrong = by_wrong_plans;
+  });
   m.def("allocations_before_failure", allocations_before_failure);
 }
 

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "bind/programs.h"
+#include "program/memory_plan.h"
 #include "program/recording.h"
+#include "tensor/value.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -83,6 +85,54 @@ PyObject* list_passes(PyObject*, PyObject*) {
       check(PyList_Append(out.get(), item.get()));
     }
     return out.release();
+  });
+}
+
+Dims to_shape(PyObject* object) {
+  const Object items = own(PySequence_Tuple(object));
+  Dims shape;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(items.get(), i));
+    if (size == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+// memory_plan(program, results, shapes of its inputs, replaces states) -> bytes of all results, of
+// those that share memory, of what they share, and the least that this could be
+PyObject* memory_plan_of(PyObject*, PyObject* args) {
+  PyObject *source = nullptr, *results = nullptr, *shapes = nullptr;
+  int replaces = 0;
+  if (PyArg_ParseTuple(args, "OOO!p", &source, &results, &PyTuple_Type, &shapes, &replaces) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    const Ref<Program> program(&to_program(source));
+    std::vector<int> wanted = to_numbers(*program, results);
+    for (const auto& [state, value] : program->assigned()) wanted.push_back(value);
+    std::vector<int> given = program->inputs();
+    const size_t fed = given.size();
+    if (static_cast<size_t>(PyTuple_GET_SIZE(shapes)) != fed) {
+      fail(ErrorKind::kArgument, said::op("memory"), "one shape for each of ", fed,
+           " inputs is needed", said::got(PyTuple_GET_SIZE(shapes)));
+    }
+    given.insert(given.end(), program->states().begin(), program->states().end());
+    std::vector<Ref<Value>> held;
+    std::vector<Value*> values;
+    for (size_t i = 0; i < given.size(); ++i) {
+      Spec spec = program->variables()[static_cast<size_t>(given[i])].spec;
+      if (i < fed) {
+        spec.shape = to_shape(PyTuple_GET_ITEM(shapes, static_cast<Py_ssize_t>(i)));
+      }
+      values.push_back(held.emplace_back(make_ref<ShapeTensor>(spec)).get());
+    }
+    const auto ready = make_ref<Stretch>(program, given, wanted)->ready(values);
+    const MemoryPlan plan = plan_memory(*program, *ready.schedule, *ready.bound, replaces != 0);
+    const size_t shared = plan.layout ? plan.layout->bytes : plan.planned;
+    return checked(Py_BuildValue(
+        "(nnnn)", static_cast<Py_ssize_t>(plan.results), static_cast<Py_ssize_t>(plan.planned),
+        static_cast<Py_ssize_t>(shared), static_cast<Py_ssize_t>(plan.least)));
   });
 }
 
@@ -226,6 +276,9 @@ PyMethodDef functions[] = {
      "run_pass(name, program, results, level, empty): results, changes and nanoseconds."},
     {"rewritten", rewritten_stretch, METH_VARARGS,
      "rewritten(stretch, names, level): what passes make of it."},
+    {"memory_plan", memory_plan_of, METH_VARARGS,
+     "memory_plan(program, results, shapes, replaces): bytes of all results, of those that share "
+     "memory, of what they share, and the least of it."},
     {"list_passes", list_passes, METH_NOARGS, "All passes: name, what, least level."},
     {"verify_program", verify_program, METH_VARARGS, "verify_program(program, results)"},
     {nullptr, nullptr, 0, nullptr},

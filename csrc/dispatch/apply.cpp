@@ -50,8 +50,7 @@ Values apply_donating(const Op& op, Args args, uint32_t donated) {
     return results;
   }
   const bool may_take = donated != 0 && op.cls.plain.load(std::memory_order_relaxed) &&
-                        engine_options().mode == EngineMode::kSync &&
-                        tags_of(args) == Value::kRaw && !leaves_alone(op, args);
+                        runs_at_once() && tags_of(args) == Value::kRaw && !leaves_alone(op, args);
   const bool has_kernel = op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel();
   return may_take && has_kernel ? launch(op, args, donated, 1) : apply_any(op, args);
 }

@@ -64,6 +64,8 @@ const bool is_started = (update_small_launches(), true);
 
 EngineOptions engine_options() { return options; }
 
+bool runs_at_once() { return options.mode == EngineMode::kSync; }
+
 namespace {
 
 // The options of the block in force become those that are followed.

@@ -23,6 +23,8 @@ struct EngineOptions {
 };
 
 EngineOptions engine_options();
+// Whether launches run at once, in the order in which they are made.
+bool runs_at_once();
 // Finishes what waits, then changes how later launches are treated; what went wrong in the former
 // is thrown after the latter.
 //

@@ -16,6 +16,9 @@ constexpr int64_t kGrain = 16384;  // elements: below this, another thread costs
 // would be found there by who reads them next, and their lines need not be read first.
 constexpr size_t kPastCaches = size_t{128} << 20;
 constexpr int64_t kStreamedTile = 512;
+constexpr size_t kNear = size_t{32} << 10;  // bytes of a tile in all slots: the nearest cache's
+constexpr size_t kFar = size_t{16} << 20;   // bytes of all slots that come from memory
+constexpr int64_t kShortest = 256;          // elements of a tile: loops have to be worth it
 constexpr int64_t kLongWork = 32768;  // elements times instructions that deserve a BlockingRegion
 
 thread_local ScratchBuffer t_streamed;
@@ -34,6 +37,24 @@ bool pass_caches(int64_t n, std::span<const TileOperand> operands,
   return static_cast<size_t>(n) * bytes >= kPastCaches &&
          !std::all_of(outputs.begin(), outputs.end(),
                       [&](const TileOutput& output) { return is_read(output, operands); });
+}
+
+// Elements of a tile. Where many slots are read and written, as an update of Adam has fifteen,
+// tiles are shorter: what is repeated in tiles would else be read from further away each time. Not
+// where all of it comes from memory, which is quicker in long pieces.
+int64_t tile_length(int64_t n, const TileLoops& program, std::span<const TileOperand> operands,
+                    std::span<const TileOutput> outputs) {
+  size_t bytes = 0, widest = 1;
+  for (const TileOperand& operand : operands) {
+    bytes += operand.size;
+    widest = std::max(widest, operand.size);
+  }
+  for (const TileOutput& output : outputs) bytes += output.size;
+  bytes += widest * (static_cast<size_t>(program.temporaries) + program.constants.size());
+  int64_t length = kTile;
+  if (static_cast<size_t>(n) * bytes > kFar) return length;
+  while (length > kShortest && static_cast<size_t>(length) * bytes > kNear) length /= 2;
+  return length;
 }
 
 // Outputs that are made tile by tile in a buffer, and written past the caches from there, while
@@ -95,7 +116,7 @@ void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
   if (n == 0 || run_blocks(program, shape, operands, outputs)) return;
   const BoundProgram bound(program, shape, operands);
   // Without tile buffers the loops may be longer.
-  const int64_t step = bound.needs_tiles() ? kTile : 8 * kTile;
+  const int64_t step = bound.needs_tiles() ? tile_length(n, program, operands, outputs) : 8 * kTile;
   auto over = [&](int64_t begin, int64_t end) {
     TileRunner runner(bound, end - begin);
     SmallVector<char*, 4> out(outputs.size());

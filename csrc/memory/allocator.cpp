@@ -1,7 +1,12 @@
 #include "memory/allocator.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -299,6 +304,12 @@ void fail_allocation_after(int64_t count) {
 }
 
 int64_t allocations_before_failure() { return shared().until_failure; }
+
+void trim_heap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 void empty_cache() {
   Shared& s = shared();

@@ -34,11 +34,14 @@ void set_memory_limit(size_t bytes);
 void fail_allocation_after(int64_t count);
 // For tests: memory is full of a byte that makes no sense when it is handed out.
 inline std::atomic<bool> memory_is_poisoned{false};
+inline constexpr int kPoison = 0xAB;
 // How many allocations are left of that count.
 int64_t allocations_before_failure();
 
 // Gives everything that waits for reuse back to the system.
 void empty_cache();
+// The same of what small objects have left behind: after much work that is not done again.
+void trim_heap();
 
 // A per-thread pool of equal small objects (tensors, tape nodes).
 template <class T, int kLimit = 256>

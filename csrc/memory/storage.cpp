@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "memory/arena.h"
 #include "memory/backend.h"
+#include "memory/share_all.h"
 
 namespace tensorlike {
 namespace {
@@ -27,7 +29,6 @@ class OwnKeptForms final : public KeptForms {
 Block require_block(size_t bytes, size_t header) {
   const Block block = allocate_block(bytes + header);
   if (block.data != nullptr) {
-    constexpr int kPoison = 0xAB;
     if (memory_is_poisoned.load(std::memory_order_relaxed)) {
       std::memset(block.data, kPoison, bytes + header);
     }
@@ -42,6 +43,9 @@ Block require_block(size_t bytes, size_t header) {
 }
 
 Ref<Storage> Storage::allocate(size_t bytes) {
+  if (bytes >= least_slice.load(std::memory_order_relaxed)) {
+    if (Ref<Storage> planned = ArenaRun::storage(bytes)) return planned;
+  }
   const Block block = require_block(bytes, kHeader);
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);
@@ -56,6 +60,16 @@ Ref<Storage> Storage::header(char* data, size_t bytes) {
   return Ref<Storage>(new (block.data) Storage(data, bytes, block.size_class));
 }
 
+Ref<Storage> Storage::slice(Arena& arena, uint32_t number, size_t bytes) {
+  Ref<Storage> storage = header(nullptr, bytes);
+  storage->data_ = arena.take(number);
+  if (storage->data_ == nullptr) return {};
+  storage->owner_ = Owner::kArena;
+  storage->arena_ = &arena;
+  storage->slice_ = number;
+  return storage;
+}
+
 Ref<Storage> Storage::allocate_elsewhere(size_t bytes, Device device) {
   Ref<Storage> storage = header(nullptr, bytes);
   storage->data_ = backend(device).allocate(bytes);
@@ -67,6 +81,7 @@ Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> gi
                               bool is_read_only, Device device) {
   Ref<Storage> storage = header(static_cast<char*>(data), bytes);
   storage->give_back_ = new std::function<void()>(std::move(give_back));
+  storage->owner_ = Owner::kForeign;
   storage->is_read_only_ = is_read_only;
   storage->device_ = device;
   return storage;
@@ -79,9 +94,13 @@ Ref<Storage> Storage::constant(const Ref<Storage>& of) {
 }
 
 void Storage::destroy() {
-  if (give_back_ != nullptr) {
-    (*give_back_)();
-    delete give_back_;
+  if (owner_ != Owner::kOwn) {
+    if (owner_ == Owner::kArena) {
+      arena_->give_back(slice_);
+    } else {
+      (*give_back_)();
+      delete give_back_;
+    }
   } else if (!device_.is_cpu()) {
     backend(device_).free(data_, bytes_);
   }

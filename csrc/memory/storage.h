@@ -1,6 +1,6 @@
 // Where elements live. On the CPU a Storage is one block of the caching allocator with its header
-// in front; elsewhere the header is alone, and the backend gives the memory. Or it is foreign
-// memory (NumPy, DLPack) with the function that gives it back.
+// in front; elsewhere the header is alone, and the backend gives the memory. Or it is a slice of an
+// arena, or foreign memory (NumPy, DLPack) with the function that gives it back.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,15 @@ namespace tensorlike {
 // there is none, or the limit is reached.
 Block require_block(size_t bytes, size_t header = 0);
 
+class Arena;
+
 class Storage final : public RefCounted {
  public:
   // Memory for `bytes` bytes, 64-byte aligned, not initialised; ErrorKind::kMemory when there is
   // none, or the limit is reached.
   static Ref<Storage> allocate(size_t bytes);
+  // A slice of an arena; null while something that lives overlaps it.
+  static Ref<Storage> slice(Arena& arena, uint32_t number, size_t bytes);
   static Ref<Storage> allocate(size_t bytes, Device device) {
     return device.is_cpu() ? allocate(bytes) : allocate_elsewhere(bytes, device);
   }
@@ -36,11 +40,13 @@ class Storage final : public RefCounted {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   // Foreign memory is never written over.
-  bool is_owned() const { return give_back_ == nullptr; }
+  bool is_owned() const { return owner_ != Owner::kForeign; }
   bool is_read_only() const { return is_read_only_; }
   KeptForms* forms() const { return forms_.get(); }
 
  private:
+  enum class Owner : uint8_t { kOwn, kForeign, kArena };
+
   Storage(char* data, size_t bytes, uint32_t size_class)
       : data_(data), bytes_(bytes), size_class_(size_class) {}
   static Ref<Storage> allocate_elsewhere(size_t bytes, Device device);
@@ -52,8 +58,13 @@ class Storage final : public RefCounted {
   uint32_t size_class_;
   Device device_;
   bool is_read_only_ = false;
-  std::function<void()>* give_back_ = nullptr;  // of foreign memory
-  std::unique_ptr<KeptForms> forms_;            // of constants
+  Owner owner_ = Owner::kOwn;
+  union {
+    std::function<void()>* give_back_ = nullptr;  // of foreign memory
+    Arena* arena_;
+  };
+  std::unique_ptr<KeptForms> forms_;  // of constants
+  uint32_t slice_ = 0;                // of the arena
 };
 
 }  // namespace tensorlike

@@ -1,7 +1,9 @@
 #include "memory/workspace.h"
 
+#include <utility>
+
+#include "memory/arena.h"
 #include "memory/backend.h"
-#include "memory/storage.h"
 
 namespace tensorlike {
 
@@ -10,6 +12,10 @@ char* Workspace::bytes(size_t count) {
     elsewhere_.push_back({nullptr, 0});
     elsewhere_.back() = {backend(device_).allocate(count), count};
     return elsewhere_.back().data;
+  }
+  if (Ref<Storage> slice = ArenaRun::scratch(count)) {
+    slices_.push_back(std::move(slice));
+    return slices_[slices_.size() - 1]->data();
   }
   blocks_.push_back({});  // before there is something to lose
   const Block block = require_block(count);

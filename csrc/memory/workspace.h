@@ -8,6 +8,7 @@
 #include "base/small_vector.h"
 #include "memory/allocator.h"
 #include "memory/array.h"
+#include "memory/storage.h"
 
 namespace tensorlike {
 
@@ -44,7 +45,8 @@ class Workspace {
 
   const Device device_;
   SmallVector<Block, 4> blocks_;
-  std::vector<Piece> elsewhere_;  // on a device that is not the CPU
+  SmallVector<Ref<Storage>, 2> slices_;  // of the arena of the run that this is for
+  std::vector<Piece> elsewhere_;         // on a device that is not the CPU
 };
 
 }  // namespace tensorlike

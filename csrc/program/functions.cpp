@@ -29,7 +29,7 @@ Values update(const char* function, Variable& parameter, std::vector<Ref<RawTens
   SmallVector<Value*, 4> pointers;
   for (const Ref<RawTensor>& arg : args) pointers.push_back(arg.get());
   const Args all(pointers.data(), pointers.size());
-  const bool is_direct = op.cls.plain && engine_options().mode == EngineMode::kSync;
+  const bool is_direct = op.cls.plain && runs_at_once();
   Values results;
   try {
     results = is_direct ? launch(op, all, (1U << donated) - 1, 1) : apply(op, all);

@@ -341,6 +341,7 @@ void Graph::finish(Program& empty) {
   empty.known_ = work_->known_;
   empty.names_ = work_->names_;
   empty.draws = work_->draws;
+  empty.shares_memory = work_->shares_memory;
   number_again(empty);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "program/program.h"
 #include "program/stretch.h"
@@ -56,6 +57,8 @@ class Graph {
   // Takes steps away whose results nobody reads.
   void remove(size_t place, size_t count);
   void rename(int number, const std::string& name) { work_->rename(number, name); }
+  // Lets results of a run share memory; false: they do already.
+  bool share_memory() { return !std::exchange(work_->shares_memory, true); }
   // Keeps the steps for which this is true.
   void keep(const std::vector<bool>& is_kept);
   // The captured value that nobody reads any more, and its elements, are let go.

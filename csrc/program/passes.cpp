@@ -31,6 +31,8 @@ constexpr Pass kPasses[] = {
      OptLevel::kUsual, &fuse_rows},
     {"keep", "captured weights keep how kernels have packed and transformed them", OptLevel::kUsual,
      &keep_constants},
+    {"arena", "results of a run share one piece of memory, each for as long as it lives",
+     OptLevel::kUsual, &share_memory},
 };
 
 }  // namespace

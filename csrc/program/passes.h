@@ -75,5 +75,6 @@ int join_products(Graph& graph, OptLevel level);
 int fuse_chains(Graph& graph, OptLevel level);
 int fuse_rows(Graph& graph, OptLevel level);
 int keep_constants(Graph& graph, OptLevel level);
+int share_memory(Graph& graph, OptLevel level);
 
 }  // namespace tensorlike

@@ -20,6 +20,7 @@
 
 namespace tensorlike {
 
+struct MemoryPlan;
 struct ProgramFile;
 
 class Program : public RefCounted {
@@ -130,6 +131,9 @@ class Program : public RefCounted {
   struct Bound {
     std::vector<Ref<const Op>> ops;
     std::vector<Spec> specs;  // of all variables
+    // Where results lie, of schedules (by their numbers) that replace states or do not.
+    mutable std::vector<std::pair<std::pair<uint64_t, bool>, std::shared_ptr<const MemoryPlan>>>
+        plans = {};
   };
   std::shared_ptr<const Bound> bind(const std::vector<int64_t>& sizes);
   // The sizes that values of these specs give; ErrorKind::kShape, or kDType, where one does not
@@ -168,6 +172,8 @@ class Program : public RefCounted {
   // Whether something was added, or one of its sizes used, since it ran last: until then, eager ops
   // that make something of its sizes belong to it.
   bool is_recorded = true;
+  // Whether results of a run share memory by a plan (memory_plan.h).
+  bool shares_memory = false;
   // The draws that were taken from the process's stream while it was recorded: each run takes new
   // ones in their place. What somebody drew by a seed of their own is drawn again as it was.
   DrawSet draws;

@@ -1,10 +1,12 @@
 // Running a program on tensor-likes.
+#include <algorithm>
 #include <optional>
 
 #include "base/pool.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "program/draws.h"
+#include "program/memory_plan.h"
 #include "program/schedule.h"
 #include "tensor/body.h"
 
@@ -87,6 +89,35 @@ bool run_band(const Program& program, const Program::Schedule& schedule, size_t 
   return true;
 }
 
+constexpr size_t kMostPlans = 8;  // for one binding
+
+bool are_arrays(Args values) {
+  return std::all_of(values.begin(), values.end(), [](const Value* value) {
+    return value == nullptr || value->tag == Value::kRaw;
+  });
+}
+
+// The plan of memory for a run; null: results have memory of their own.
+std::shared_ptr<const MemoryPlan> plan_for(const Program& program, Args given,
+                                           const Program::Schedule& schedule,
+                                           const Program::Bound* bound, bool replaces) {
+  if (!program.shares_memory || bound == nullptr || !runs_at_once() || !are_arrays(given)) {
+    return nullptr;
+  }
+  const std::pair<uint64_t, bool> key(schedule.number, replaces);
+  auto& plans = bound->plans;
+  auto known =
+      std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.first == key; });
+  if (known == plans.end()) {
+    if (plans.size() >= kMostPlans) plans.clear();
+    auto made = std::make_shared<MemoryPlan>(plan_memory(program, schedule, *bound, replaces));
+    plans.emplace_back(key, std::move(made));
+    known = std::prev(plans.end());
+  }
+  const auto& plan = known->second;
+  return plan->layout == nullptr || plan->layout->is_off ? nullptr : plan;
+}
+
 Values results_in(const Program& program, const Program::Schedule& schedule,
                   const std::vector<Ref<Value>>& values) {
   Values out;
@@ -100,6 +131,15 @@ Values results_in(const Program& program, const Program::Schedule& schedule,
     out.push_back(found);
   }
   return out;
+}
+
+// Who keeps the states that may have been written over gets them back, as they are now.
+void keep_states(const Program& program, const Program::Schedule& schedule,
+                 const std::vector<Ref<Value>>& values, Program::Updating& updating) {
+  for (int state : schedule.replaced) {
+    const Ref<Value>& changed = values[static_cast<size_t>(program.assigned().at(state))];
+    updating.keep(state, changed ? changed : values[static_cast<size_t>(state)]);
+  }
 }
 
 }  // namespace
@@ -131,6 +171,8 @@ class Program::LateSizes {
 };
 
 Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Updating* updating) {
+  const auto plan = plan_for(*this, given, schedule, bound, updating != nullptr);
+  ArenaRun arena(plan ? plan->layout : nullptr);  // outlives what this run holds
   std::vector<Ref<Value>> values(variables_.size());
   for (int constant : schedule.constants) {
     values[static_cast<size_t>(constant)] = variables_[static_cast<size_t>(constant)].value;
@@ -150,6 +192,8 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
         updating->begin(schedule.replaced);
       }
       const Schedule::Turn& turn = schedule.turns[i];
+      std::optional<ArenaRun::Turn> place;
+      if (plan) place.emplace(arena, plan->at(i));
       if (turn.band >= 0 && bound != nullptr) {
         const Schedule::Band& band = schedule.bands[static_cast<size_t>(turn.band)];
         if (run_band(*this, schedule, i, band, *bound, values)) {
@@ -169,7 +213,8 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
       for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
       const Ref<const Op> op =
           draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
-      Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
+      Values found =
+          apply_donating(*op, {args.data(), args.size()}, turn.donated_where(updating != nullptr));
       if (late) late->note(step, found);
       for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
       for (size_t k = 0; k < turn.writes.size(); ++k) {
@@ -181,10 +226,7 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
     return results_in(*this, schedule, values);
   } catch (...) {
     if (!held) throw;
-    for (int state : schedule.replaced) {
-      const Ref<Value>& changed = values[static_cast<size_t>(assigned_.at(state))];
-      updating->keep(state, changed ? changed : values[static_cast<size_t>(state)]);
-    }
+    keep_states(*this, schedule, values, *updating);
     throw;
   }
 }

@@ -76,7 +76,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
   for (size_t place = order.size(); place-- > 0;) {
     const size_t number = order[place];
     const Step& step = steps_[number];
-    Schedule::Turn turn{number, 0, {}, {}, -1, -1};
+    Schedule::Turn turn{number, 0, 0, {}, {}, -1, -1};
     bool is_needed = runs_all;
     for (int output : step.outputs) {
       const bool is_written = is_read[at(output)] && !is_given[at(output)];
@@ -91,7 +91,9 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
       const bool is_made = variables_[at(input)].role == Role::kResult && !is_given[at(input)];
       const bool is_replaced = place >= before && assigned_.count(input) > 0;
       if (is_made || is_replaced) turn.donated |= argument_bit(i);
-      if (is_replaced) made->replaced.push_back(input);
+      if (!is_replaced) continue;
+      turn.replaced |= argument_bit(i);
+      made->replaced.push_back(input);
     }
     for (int input : step.inputs) is_read[at(input)] = true;
     made->draws = made->draws || draws_anew(*step.op);

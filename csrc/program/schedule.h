@@ -1,6 +1,8 @@
 // What runs of a program for some results, in which order, and what is let go on the way.
 #pragma once
 
+#include <atomic>
+#include <bit>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -16,10 +18,18 @@ struct Program::Schedule {
   struct Turn {
     size_t step;
     uint32_t donated;         // inputs that the run itself made, and nobody reads later
+    uint32_t replaced;        // those of them that are states which may be written over
     std::vector<int> writes;  // the variable of each output; -1: nobody reads it
     std::vector<int> drops;   // variables that nobody reads afterwards
     int chain = -1;           // the one that begins with it
     int band = -1;            // the same
+
+    // Where states may be written over, and are as many as what is made, nothing else is: a
+    // gradient's memory is free again then, and what states become lies where they lay.
+    uint32_t donated_where(bool replaces) const {
+      const bool is_enough = static_cast<size_t>(std::popcount(replaced)) >= writes.size();
+      return replaces && is_enough ? replaced : donated;
+    }
   };
   // Turns side by side, elementwise and of one shape, as one tile program.
   struct Chain {
@@ -37,6 +47,7 @@ struct Program::Schedule {
     std::vector<int> writes = {};  // the variables of the results
     std::string place = {};        // the user's line of the last
   };
+  const uint64_t number = next_number();  // no other has it
   std::vector<int> given, results;
   size_t updates = 0;         // the turn at which those begin that only make what states become
   std::vector<int> replaced;  // states that these may write over
@@ -45,6 +56,11 @@ struct Program::Schedule {
   std::vector<Band> bands;
   std::vector<int> constants;  // captured values that are read
   bool draws = false;          // whether steps of it draw random numbers anew in each run
+
+  static uint64_t next_number() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
 };
 
 // Who keeps the states: told before the first of them may be written over, so that the run alone

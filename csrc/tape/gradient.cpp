@@ -303,7 +303,7 @@ Ref<Value> GradCall::take_total(size_t input) {
 }
 
 Ref<Value> apply_over(const Op& op, Args args, uint32_t given_up) {
-  bool is_plain = given_up != 0 && engine_options().mode == EngineMode::kSync && op.cls.plain;
+  bool is_plain = given_up != 0 && runs_at_once() && op.cls.plain;
   for (Value* arg : args) is_plain = is_plain && arg->tag == Value::kRaw;
   if (!is_plain) return apply_one(op, args);
   if (Ref<Value> out = apply_small(op, args)) return out;

@@ -46,8 +46,11 @@ void fail_for(const Op& op, const Error& error) {
 }
 
 bool leaves_alone(const Op& op, Args args) {
-  if (op.scalar == nullptr || !op.scalar->spec.unchanged || args.size() != 1) return false;
-  const DType dtype = static_cast<const RawTensor*>(args[0])->dtype;
+  return args.size() == 1 && leaves_alone(op, static_cast<const RawTensor*>(args[0])->dtype);
+}
+
+bool leaves_alone(const Op& op, DType dtype) {
+  if (op.scalar == nullptr || !op.scalar->spec.unchanged) return false;
   return dtype != DType::kBool && reduces(*op.scalar->spec.unchanged, kind_of(dtype));
 }
 

@@ -112,28 +112,41 @@ Ref<Value> seen_through(RawTensor& x, const View& view) {
   return x.view(view.shape, view.strides, view.offset);
 }
 
-Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
-                     int64_t holds) {
-  Values results;
-  uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
-  const TileProgram* program = nullptr;
-  if (available != 0 && op.scalar != nullptr) {
-    const SmallVector<const Array*, 12> arrays(inputs.begin(), inputs.end());
-    program = &program_of(op, {arrays.data(), arrays.size()});
-  }
+SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs,
+                                 uint32_t available) {
+  SmallVector<int, 2> found;
+  const TileProgram* const program =
+      available != 0 && op.scalar != nullptr ? &program_of(op, inputs) : nullptr;
   for (size_t k = 0; k < specs.size(); ++k) {
-    const Spec& spec = specs[k];
     const size_t count = available == 0 ? 0 : std::min(inputs.size(), kMostInSet);
     size_t i = 0;
     while (i < count &&
-           !(has_argument(available, i) && may_take(op, program, *inputs[i], i, spec, k)))
+           !(has_argument(available, i) && may_take(op, program, *inputs[i], i, specs[k], k))) {
       ++i;
-    if (i == count) {
+    }
+    found.push_back(i == count ? -1 : static_cast<int>(i));
+    if (i != count) available &= ~argument_bit(i);
+  }
+  return found;
+}
+
+Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
+                     int64_t holds) {
+  Values results;
+  const uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
+  if (available == 0) {
+    for (const Spec& spec : specs) results.push_back(empty_result(op, inputs, spec));
+    return results;
+  }
+  const SmallVector<const Array*, 12> arrays(inputs.begin(), inputs.end());
+  const auto over = written_over(op, {arrays.data(), arrays.size()}, specs, available);
+  for (size_t k = 0; k < specs.size(); ++k) {
+    const Spec& spec = specs[k];
+    if (over[k] < 0) {
       results.push_back(empty_result(op, inputs, spec));
       continue;
     }
-    available &= ~argument_bit(i);
-    const RawTensor& x = *inputs[i];
+    const RawTensor& x = *inputs[static_cast<size_t>(over[k])];
     results.push_back(make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
   }
   return results;

@@ -13,6 +13,9 @@ namespace tensorlike {
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
 // x through a view; x itself where that says no more.
 Ref<Value> seen_through(RawTensor& x, const View& view);
+// Which of the `available` inputs each result is written over; -1: none.
+SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs,
+                                 uint32_t available);
 // Tensors whose elements are not set, of known sizes. `donated` and `holds` as for `execute`: an
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,

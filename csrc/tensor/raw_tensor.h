@@ -119,6 +119,8 @@ inline Ref<Value> (*launch_small)(const Op& op, Args args) = [](const Op&, Args)
 // Whether an op on RawTensors gives back its argument: what is declared to leave numbers of this
 // kind unchanged needs no kernel and no copy.
 bool leaves_alone(const Op& op, Args args);
+// The same of its one argument's dtype.
+bool leaves_alone(const Op& op, DType dtype);
 
 // False while the engine wants to see every launch, small ones too.
 inline bool small_launches_are_direct = true;

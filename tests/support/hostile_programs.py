@@ -104,6 +104,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "static.Graph.insert": lambda: (1, tl.ops.Elemwise(mode="exp"), (0,)),
     "static.Graph.capture": lambda: (tl.RawTensor([1.0]),),
     "static.CompiledProgram.run": lambda: ("_4", _tensors()),
+    "static.CompiledProgram.memory": lambda: ("_4", (2, 3)),
     "static.ProgramOp.__call__": lambda: (_tensors(),),
     "jit.ConcreteProgram.__call__": lambda: (_tensors(),),
     "jit.TracedLayer.__call__": lambda: ([_tensors()],),

@@ -18,12 +18,14 @@ STUB = ROOT / "src" / "tensorlike" / "_C.pyi"
 
 # What a class has without anybody having said so, or what no caller writes.
 NOT_IN_STUBS = {
+    "__buffer__",  # of classes with buffers, from Python 3.12 on
     "__delattr__",
     "__dict__",
     "__doc__",
     "__getattribute__",
     "__module__",
     "__new__",
+    "__release_buffer__",
     "__repr__",
     "__setattr__",
     "__vectorcalloffset__",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from . import _first as _first
 from . import memory as memory
 from . import ops as ops
 from ._C import AmbiguityError as AmbiguityError

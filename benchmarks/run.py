@@ -9,6 +9,7 @@ python benchmarks/run.py --sweep [FILE]
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ KEPT_HEAP = {
     "MALLOC_TOP_PAD_": str(2**28),
     "MALLOC_TRIM_THRESHOLD_": str(2**40),
 }
+KEPT_BAR = 0.9
 if "--keep-heap" in sys.argv and os.environ.get("MALLOC_MMAP_MAX_") != "0":
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEPT_HEAP})
 CORES = sorted(os.sched_getaffinity(0))[:THREADS]
@@ -106,6 +108,9 @@ def rows_of(name: str, settings: Settings) -> Iterator[Row | Result]:
     """What a group measures, one after the other."""
     if name in SUITE:
         for case in SUITE[name]():
+            if os.environ.get("MALLOC_MMAP_MAX_") == "0":
+                kept = f"{case.name}, kept heap"
+                case = dataclasses.replace(case, name=kept, bar=case.bar and KEPT_BAR)
             yield measure(case, settings)
     else:
         for benchmark in SINGLE[name]:

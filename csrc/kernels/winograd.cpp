@@ -135,19 +135,11 @@ class TileProduct {
   void transform_tiles(const TileLines& lines, int64_t group) {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
-    const PixelVectors<T> pixels(pixels_loan_, 2 * lines.line - w.before[1],
-                                 2 * strip_.column - w.before[2], 2 * lines.lines + 2,
-                                 2 * strip_.columns + 2, w.in[1], w.in[2]);
+    const auto pixels = pixels_under<T>(pixels_loan_, w, lines, strip_);
     const T* from = p.x + (lines.image * p.groups + group) * p.in_channels * w.in_size();
     for (int64_t c = 0; c < p.in_channels; c += lanes_, from += lanes_ * w.in_size()) {
       pixels.read(from, std::min(lanes_, p.in_channels - c));
-      for (int64_t i = 0; i < lines.lines; ++i) {
-        const void* seen[4];
-        for (int64_t r = 0; r < 4; ++r) seen[r] = pixels.row(2 * i + r);
-        winograd_kernels<T>().tiles(seen, strip_.columns,
-                                    operand_.at(0, lines.first + i * strip_.columns) + c,
-                                    operand_.row_step, operand_.step);
-      }
+      transform_lines(pixels, lines, strip_.columns, operand_, c);
     }
   }
 

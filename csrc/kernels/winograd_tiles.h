@@ -115,4 +115,29 @@ class PixelVectors {
   T* inside_;
 };
 
+// What lines of tiles see of an image, to be read plane by plane.
+template <class T>
+PixelVectors<T> pixels_under(ScratchLoan& buffer, const Window& w, const TileLines& lines,
+                             const Strip& strip) {
+  return {buffer,
+          2 * lines.line - w.before[1],
+          2 * strip.column - w.before[2],
+          2 * lines.lines + 2,
+          2 * strip.columns + 2,
+          w.in[1],
+          w.in[2]};
+}
+
+// The transforms of these tiles, into rows from `channel` on.
+template <class T>
+void transform_lines(const PixelVectors<T>& pixels, const TileLines& lines, int64_t columns,
+                     const TilePlaces<T>& to, int64_t channel) {
+  for (int64_t i = 0; i < lines.lines; ++i) {
+    const void* seen[4];
+    for (int64_t r = 0; r < 4; ++r) seen[r] = pixels.row(2 * i + r);
+    winograd_kernels<T>().tiles(seen, columns, to.at(0, lines.first + i * columns) + channel,
+                                to.row_step, to.step);
+  }
+}
+
 }  // namespace tensorlike

@@ -81,18 +81,10 @@ class TileDots {
 
   void transform_x(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {
     const Window& w = c_.window;
-    const PixelVectors<T> pixels(buffer, 2 * lines.line - w.before[1],
-                                 2 * strip_.column - w.before[2], 2 * lines.lines + 2,
-                                 2 * strip_.columns + 2, w.in[1], w.in[2]);
+    const auto pixels = pixels_under<T>(buffer, w, lines, strip_);
     pixels.read(x_ + (lines.image * c_.in_channels + channel) * w.in_size(),
                 std::min(lanes_, c_.in_channels - channel));
-    for (int64_t i = 0; i < lines.lines; ++i) {
-      const void* seen[4];
-      for (int64_t r = 0; r < 4; ++r) seen[r] = pixels.row(2 * i + r);
-      winograd_kernels<T>().tiles(seen, strip_.columns,
-                                  of_x_.at(0, lines.first + i * strip_.columns) + channel,
-                                  of_x_.row_step, of_x_.step);
-    }
+    transform_lines(pixels, lines, strip_.columns, of_x_, channel);
   }
 
   void transform_dy(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {

@@ -7,11 +7,10 @@ import os
 import subprocess
 import sys
 import time
-import timeit
 from collections.abc import Iterator, Mapping
 
 import torch
-from compare import Result, Settings, calls_in, take_turns
+from compare import Result, Settings, time_calls
 from elementwise import arrays
 from peers import OURS, TORCH, Call, forward
 
@@ -48,10 +47,12 @@ def medians(ops: Mapping[str, Mapping[str, Call]], settings: Settings) -> dict[s
     found = {}
     for name, calls in ops.items():
         for who, call in calls.items():
-            timer = timeit.Timer(call)
-            counts = {who: calls_in(timer, settings.turn)}
-            seconds = settings.seconds / 2
-            taken = take_turns({who: timer}, counts, settings.rounds, seconds=seconds)
+            taken = time_calls(
+                {who: call},
+                rounds=settings.rounds,
+                turn=settings.turn,
+                seconds=settings.seconds / 2,
+            )
             found[f"{name}, {who}"] = taken.median(who)
     return found
 

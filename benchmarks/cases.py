@@ -9,13 +9,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
-import timeit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from compare import Settings, Timings, arrays_of, calls_in, take_turns
+from compare import Settings, Timings, arrays_of, time_calls
 from peers import COMPILED, JAX, MLX, OURS, TORCH, Build, Call
 
 LEAST_TO_TELL = 0.05  # seconds of a first call that are worth telling as compilation
@@ -74,9 +73,9 @@ def measure(case: Case, settings: Settings) -> Row:
     calls, results = _build({**case.builds(), **given}, row, settings)
     _check(case, results, row)
     del results
-    timers = {name: timeit.Timer(call) for name, call in calls.items()}
-    counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-    timings = take_turns(timers, counts, settings.rounds, seconds=settings.seconds)
+    timings = time_calls(
+        calls, rounds=settings.rounds, turn=settings.turn, seconds=settings.seconds
+    )
     medians = {name: timings.median(name) for name in calls}
     row.times = {name: t for name, t in medians.items() if name not in given}
     row.given = {name: t for name, t in medians.items() if name in given}
@@ -87,7 +86,7 @@ def measure(case: Case, settings: Settings) -> Row:
         row.best_ratio = timings.best_ratio(OURS, row.best_peer)
     if OURS in row.times:
         row.name += case.describe(timings)
-    del calls, timers
+    del calls
     gc.collect()
     return row
 

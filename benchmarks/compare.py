@@ -98,6 +98,10 @@ class Timings:
         """The ratio of the best rounds."""
         return min(self.rounds[name]) / min(self.rounds[to])
 
+    def told(self, name: str, to: str) -> str:
+        """Both ratios."""
+        return f"{self.ratio(name, to):.2f} ({self.best_ratio(name, to):.2f})"
+
     def results(
         self, name: str, bars: Mapping[str, float | None], *, ours: str = "tensorlike", per: int = 1
     ) -> list[Result]:

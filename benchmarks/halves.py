@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from compare import Timings, time_calls
+from compare import time_calls
 from peers import OURS, TORCH
 
 import tensorlike as tl
@@ -49,11 +49,6 @@ def checked(name: str, ours: Call, theirs: Call) -> None:
     most = float(np.abs(wanted).max())
     if not np.allclose(found, wanted, rtol=0.02, atol=0.02 * most):
         raise SystemExit(f"{name}: the results differ by {np.abs(found - wanted).max()}")
-
-
-def ratio(times: Timings, to: str) -> str:
-    """Of medians, and of the best rounds."""
-    return f"{times.ratio(OURS, to):.2f} ({times.best_ratio(OURS, to):.2f})"
 
 
 def products(dtype: str) -> Iterator[tuple[str, list[Call]]]:
@@ -108,7 +103,7 @@ def main() -> None:
                 contenders = dict(zip((OURS, WIDE, TORCH), calls, strict=True))
                 times = time_calls(contenders, rounds=ROUNDS, turn=LEAST, clock=clock, seconds=MOST)
                 median = times.median(OURS) * 1e6
-                row = f"{median:.1f} | {ratio(times, WIDE)} | {ratio(times, TORCH)}"
+                row = f"{median:.1f} | {times.told(OURS, WIDE)} | {times.told(OURS, TORCH)}"
                 print(f"| {name} | {dtype} | {row} |", flush=True)
 
 

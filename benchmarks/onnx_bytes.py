@@ -99,8 +99,7 @@ def compared(path: Path, name: str, shape: tuple[int, ...]) -> str:
     times = time_calls(calls, rounds=ROUNDS, turn=SECONDS)
     ours, theirs = (1000 * times.median(name) for name in calls)
     off = float(np.abs(found - wanted).max() / np.abs(wanted).max())
-    ratios = f"{times.ratio(OURS, THEIRS):.2f} ({times.best_ratio(OURS, THEIRS):.2f})"
-    return f"{ours:.2f} | {theirs:.2f} | {ratios} | {off:.4f}"
+    return f"{ours:.2f} | {theirs:.2f} | {times.told(OURS, THEIRS)} | {off:.4f}"
 
 
 def main() -> None:

@@ -80,8 +80,7 @@ def compared(path: Path, inputs: dict[str, Any], tolerance: float | None) -> str
             return f"results differ by {off:.2g} | | | | |"
         times = time_calls(calls, rounds=ROUNDS, turn=SECONDS, clock=clock)
         ours, theirs = (1000 * times.median(name) for name in calls)
-        ratios = f"{times.ratio(OURS, THEIRS):.2f} ({times.best_ratio(OURS, THEIRS):.2f})"
-        cells.append(f"{ours:.2f} | {theirs:.2f} | {ratios}")
+        cells.append(f"{ours:.2f} | {theirs:.2f} | {times.told(OURS, THEIRS)}")
     return " | ".join(cells)
 
 

@@ -26,7 +26,8 @@ KEPT_HEAP = {
     "MALLOC_TRIM_THRESHOLD_": str(2**40),
 }
 KEPT_BAR = 0.9
-if "--keep-heap" in sys.argv and os.environ.get("MALLOC_MMAP_MAX_") != "0":
+KEEPS_HEAP = "--keep-heap" in sys.argv
+if KEEPS_HEAP and not KEPT_HEAP.items() <= os.environ.items():
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEPT_HEAP})
 CORES = sorted(os.sched_getaffinity(0))[:THREADS]
 # The libraries read these when they are imported; those that count cores see two.
@@ -108,7 +109,7 @@ def rows_of(name: str, settings: Settings) -> Iterator[Row | Result]:
     """What a group measures, one after the other."""
     if name in SUITE:
         for case in SUITE[name]():
-            if os.environ.get("MALLOC_MMAP_MAX_") == "0":
+            if KEEPS_HEAP:
                 kept = f"{case.name}, kept heap"
                 case = dataclasses.replace(case, name=kept, bar=case.bar and KEPT_BAR)
             yield measure(case, settings)
@@ -168,7 +169,7 @@ def main() -> None:
     if os.getloadavg()[0] > 1:
         print("warning: other processes are busy; wait until they aren't", file=sys.stderr)
     described = machine.describe(len(CORES))
-    if options.keep_heap:
+    if KEEPS_HEAP:
         described += ", with freed memory kept (--keep-heap)"
     print(described, flush=True)
     if options.sweep:
@@ -182,7 +183,7 @@ def main() -> None:
             report.write_part("zoo", f"`./dev bench zoo` on {described}.\n\n{table}")
         return
     groups = run(options.names, settings)
-    if options.keep_heap:
+    if KEEPS_HEAP:
         groups = {f"{name}, freed memory kept": rows for name, rows in groups.items()}
     if options.json:
         options.json.write_text(json.dumps({"machine": described, **groups}, indent=2) + "\n")

@@ -6,13 +6,12 @@ It shows where overhead ends, where threads begin and where memory is the limit.
 from __future__ import annotations
 
 import math
-import timeit
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from compare import Settings, calls_in, take_turns
+from compare import Settings, time_calls
 from elementwise import arrays
 from peers import JAX, MLX, NUMPY, OURS, TORCH, Array, Function, forward, jax, jnp, mx
 
@@ -86,10 +85,8 @@ def points(
         if not here:
             break
         calls = {name: build() for name, build in forward(inputs, here).items()}
-        timers = {name: timeit.Timer(call) for name, call in calls.items()}
-        counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-        timings = take_turns(timers, counts, settings.rounds, seconds=SECONDS)
-        for name in timers:
+        timings = time_calls(calls, rounds=settings.rounds, turn=settings.turn, seconds=SECONDS)
+        for name in calls:
             found.setdefault(name, []).append((last, timings.median(name)))
     return found
 

@@ -128,7 +128,8 @@ def __getattr__(name: str) -> _Any:
         _load()
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module 'tensorlike.functional' has no attribute '{name}'")
+    missing = _import_module("..imperative.missing_names", __name__).missing
+    raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -158,6 +158,13 @@ _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+def our_name(name: str) -> str | None:
+    """What we call NumPy's function of this name; None where there is none, or no other one."""
+    function = getattr(np, name, None)
+    found = _FUNCTIONS.get(function) if callable(function) else None
+    return _STANDARD_NAMES.get(name, found)
+
+
 # What a tensor says of itself, without its elements.
 _ATTRIBUTES: Mapping[Any, str] = {np.ndim: "ndim", np.shape: "shape", np.size: "size"}
 # For an axis of None NumPy takes all elements in a row.

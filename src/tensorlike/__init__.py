@@ -197,10 +197,11 @@ def __getattr__(name: str) -> _typing.Any:
     elif "__all__" not in globals() and (name == "__all__" or not name.startswith("_")):
         _load_standard()
         if name not in globals():
-            raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
+            return __getattr__(name)
         value = globals()[name]
     else:
-        raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
+        missing = _import_module(".imperative.missing_names", __name__).missing
+        raise missing(__name__, name)
     globals()[name] = value
     return value
 

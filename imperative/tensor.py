@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .. import _C, ops
-from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
     as_asked,
@@ -113,7 +112,7 @@ class Tensor(ShapedMethods):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions on tensors are ours, where there is one of that meaning."""
-        return apply_function(function, types, args, kwargs)
+        return _numpy().apply_function(function, types, args, kwargs)
 
     def __dlpack__(
         self,
@@ -376,6 +375,13 @@ def _indexing() -> Any:
     return indexing
 
 
+def _numpy() -> Any:
+    """NumPy's functions, as ours; loaded when one is called."""
+    from . import apply_numpy
+
+    return apply_numpy
+
+
 def _describe(x: Any) -> str:
     return describe(x, Tensor)
 
@@ -393,6 +399,6 @@ _C.set_hooks(
     to_array,
     _describe,
     carried,
-    apply_ufunc,
+    lambda *args, **kwargs: _numpy().apply_ufunc(*args, **kwargs),
 )
 copyreg.pickle(_C.RawTensor, reduce_raw)

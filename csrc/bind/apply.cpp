@@ -288,13 +288,13 @@ PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 namespace {
 
-PyMethodDef methods[] = {
+PyMethodDef apply_functions[] = {
     {"apply", as_method(call_apply), METH_FASTCALL, "apply(op, *xs): what op(*xs) does."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-void add_apply(PyObject* module) { check(PyModule_AddFunctions(module, methods)); }
+void add_apply(PyObject* module) { check(PyModule_AddFunctions(module, apply_functions)); }
 
 }  // namespace tensorlike::bind

@@ -289,7 +289,7 @@ class GradientWatch {
   std::vector<int64_t> names_;
 };
 
-PyMethodDef module_methods[] = {
+PyMethodDef backward_functions[] = {
     {"refuse_cut", as_method(refuse_cut_of_tape), METH_NOARGS,
      "Raises if an op that is not differentiable cut the tape."},
     {"forget_cut", as_method(forget_cut), METH_NOARGS, "Forgets which op cut the tape."},
@@ -332,7 +332,7 @@ Ref<Value> ForeignHook::run(const Ref<Value>& gradient) {
 }
 
 void add_backward(PyObject* module) {
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, backward_functions));
   Context<GradientWatch>::add(module, "tensorlike._C.GradientWatch",
                               "GradientWatch(function): shows it each gradient made in a block.");
 }

@@ -56,7 +56,7 @@ PyObject* collection(PyObject*, PyObject*) {
 
 PyObject* callback = nullptr;
 
-PyMethodDef functions[] = {
+PyMethodDef collections_functions[] = {
     {"around_collections", as_method(around_collections), METH_FASTCALL,
      "What Python's collector calls before and behind its work."},
     {"collection", collection, METH_NOARGS,
@@ -77,7 +77,7 @@ void keep_finalizers_outside() {
 }
 
 void add_collections(PyObject* module) {
-  check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddFunctions(module, collections_functions));
   callback = checked(PyObject_GetAttrString(module, "around_collections"));
 }
 

@@ -18,7 +18,7 @@ PyObject* set_complex_form(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef complex_forms_functions[] = {
     {"set_complex_form", set_complex_form, METH_VARARGS, "What a call means of complex numbers."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -45,7 +45,7 @@ PyObject* call_complex_form(const std::string& name, PyObject* const* args, size
 
 void add_complex_forms(PyObject* module) {
   if (forms == nullptr) forms = checked(PyDict_New());
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, complex_forms_functions));
 }
 
 }  // namespace tensorlike::bind

@@ -25,62 +25,63 @@
 namespace tensorlike::bind {
 namespace {
 
-enum class Kind { kValue, kNode, kOp, kHook, kAccumulator, kLog, kProgram };
+enum class PartKind { kValue, kNode, kOp, kHook, kAccumulator, kLog, kProgram };
 
 // One of the core's objects that may lead to Python's.
 struct Part {
   const RefCounted* object;
-  Kind kind;
+  PartKind kind;
 };
 
 Part part_of(const Value* value) {
   const bool leads =
       value != nullptr && (value->tag == Value::kTracer || object_of(*value) != nullptr);
-  return {leads ? value : nullptr, Kind::kValue};
+  return {leads ? value : nullptr, PartKind::kValue};
 }
 
 Part part_of(const Op* op) {
-  return {op != nullptr && typeid(*op) == typeid(ForeignOp) ? op : nullptr, Kind::kOp};
+  return {op != nullptr && typeid(*op) == typeid(ForeignOp) ? op : nullptr, PartKind::kOp};
 }
 
 // Visits the parts that a part refers to; returns the Python object that it holds itself, or null.
 template <class Show>
 PyObject* open(const Part& part, Show&& show) {
   switch (part.kind) {
-    case Kind::kValue: {
+    case PartKind::kValue: {
       const auto& value = static_cast<const Value&>(*part.object);
       if (PyObject* const object = object_of(value)) return object;
       const auto& tracer = static_cast<const Tracer&>(value);
       show(part_of(tracer.primal.get()));
-      show(Part{tracer.edge.node.get(), Kind::kNode});
-      show(Part{tracer.accumulator.get(), Kind::kAccumulator});
+      show(Part{tracer.edge.node.get(), PartKind::kNode});
+      show(Part{tracer.accumulator.get(), PartKind::kAccumulator});
       return nullptr;
     }
-    case Kind::kNode: {
+    case PartKind::kNode: {
       const auto& node = static_cast<const Node&>(*part.object);
       show(part_of(node.op.get()));
       for (const Node::Input& input : node.inputs) {
-        show(Part{input.node.get(), Kind::kNode});
+        show(Part{input.node.get(), PartKind::kNode});
         show(part_of(input.saved.get()));
       }
       for (const Ref<Value>& output : node.saved_outputs) show(part_of(output.get()));
       if (!node.notes) return nullptr;
-      for (const Ref<GradientHook>& hook : node.notes->hooks) show(Part{hook.get(), Kind::kHook});
+      for (const Ref<GradientHook>& hook : node.notes->hooks)
+        show(Part{hook.get(), PartKind::kHook});
       return nullptr;
     }
-    case Kind::kOp:
+    case PartKind::kOp:
       return static_cast<const ForeignOp&>(*part.object).object();
-    case Kind::kHook:
+    case PartKind::kHook:
       return static_cast<const ForeignHook&>(*part.object).function();
-    case Kind::kAccumulator:
+    case PartKind::kAccumulator:
       show(part_of(static_cast<const Accumulator&>(*part.object).gradient.get()));
       return nullptr;
-    case Kind::kLog:
+    case PartKind::kLog:
       for (const TapeLog::Entry& entry : static_cast<const TapeLog&>(*part.object).entries) {
         show(part_of(entry.op.get()));
       }
       return nullptr;
-    case Kind::kProgram: {
+    case PartKind::kProgram: {
       const auto& program = static_cast<const Program&>(*part.object);
       for (const Program::Step& step : program.steps()) show(part_of(step.op.get()));
       for (const auto& variable : program.variables()) show(part_of(variable.value.get()));
@@ -235,11 +236,11 @@ int visit_held(PyObject* self, visitproc visit, void* arg) {
 }
 
 int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg) {
-  return visit_part(self, {&log, Kind::kLog}, visit, arg);
+  return visit_part(self, {&log, PartKind::kLog}, visit, arg);
 }
 
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg) {
-  return visit_part(self, {&program, Kind::kProgram}, visit, arg);
+  return visit_part(self, {&program, PartKind::kProgram}, visit, arg);
 }
 
 void add_cycles() {

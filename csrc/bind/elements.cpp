@@ -20,7 +20,7 @@ PyObject* set_read_hook(PyObject*, PyObject* function) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef elements_functions[] = {
     {"set_read_hook", as_method(set_read_hook), METH_O,
      "Calls a function with each wrapper whose value Python is about to see; None: none."},
     {"to_lists", as_method(to_lists), METH_O, "The elements as nested lists of Python's numbers."},
@@ -30,7 +30,7 @@ PyMethodDef module_methods[] = {
 }  // namespace
 
 void add_elements(PyObject* module) {
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, elements_functions));
   add_numpy_arrays(module);
 }
 

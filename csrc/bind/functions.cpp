@@ -356,7 +356,7 @@ PyObject* function_names(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef functions_in_module[] = {
     {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
     {"replace", as_method(replace), METH_FASTCALL, "Binds Tensors to the results of an op."},
     {nullptr, nullptr, 0, nullptr},
@@ -366,7 +366,7 @@ PyMethodDef module_methods[] = {
 
 void add_functions(PyObject* module) {
   types.function = add_type(module, function_spec, nullptr);
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, functions_in_module));
 }
 
 }  // namespace tensorlike::bind

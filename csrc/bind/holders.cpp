@@ -149,7 +149,7 @@ PyObject* set_holders(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef holders_functions[] = {
     {"set_holders", set_holders, METH_VARARGS,
      "set_holders(op_around, listing, innermost, on_tape)"},
     {nullptr, nullptr, 0, nullptr},
@@ -199,7 +199,7 @@ void add_holders(PyObject* module) {
   embedded_op_around = make_op_around;
   embedded_holder_of = holder_of_foreign;
   embedded_elements_of = elements_of_foreign;
-  check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddFunctions(module, holders_functions));
 }
 
 }  // namespace tensorlike::bind

@@ -132,7 +132,7 @@ PyObject* check_variables(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef module_functions[] = {
     {"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
     {"bitcast", as_method(bitcast), METH_VARARGS, "The same memory as another dtype."},
     {"memory_stats", stats, METH_NOARGS,
@@ -193,7 +193,7 @@ PYBIND11_MODULE(_C, m) {
   } catch (const PythonError&) {
     throw py::error_already_set();
   }
-  PyModule_AddFunctions(module, methods);
+  PyModule_AddFunctions(module, module_functions);
   blocking_hooks = {release_gil, take_gil};
   embedder_hooks = {
       [] { return reinterpret_cast<void*>(static_cast<intptr_t>(ensure_gil())); },

@@ -314,13 +314,13 @@ Py_hash_t hash(PyObject* self) {
   }
 
 namespace {
-PyMethodDef module_methods[] = {
+PyMethodDef numbers_functions[] = {
     {"index_op", as_method(index_op_of), METH_O, "The op that x[key] is, of a plain key."},
     {nullptr, nullptr, 0, nullptr},
 };
 }  // namespace
 
-void add_numbers(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_numbers(PyObject* module) { check(PyModule_AddFunctions(module, numbers_functions)); }
 
 PyType_Slot number_slots[] = {
     TL_BINARY(add, kAdd),

@@ -65,13 +65,15 @@ PyObject* array_of(PyObject*, PyObject* tensor) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef numpy_arrays_functions[] = {
     {"array_of", as_method(array_of), METH_O, "A NumPy array over the elements; or None."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-void add_numpy_arrays(PyObject* module) { check(PyModule_AddFunctions(module, methods)); }
+void add_numpy_arrays(PyObject* module) {
+  check(PyModule_AddFunctions(module, numpy_arrays_functions));
+}
 
 }  // namespace tensorlike::bind

@@ -285,7 +285,7 @@ PyObject* virtual_op(PyObject*, PyObject* cls) {
       [&] { return PyBool_FromLong(is_virtual_op(reinterpret_cast<PyTypeObject*>(cls))); });
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef ops_functions[] = {
     {"is_virtual_op", as_method(virtual_op), METH_O, "Whether a class was registered as ops."},
     {"is_native_op_class", as_method(is_native), METH_O, "Whether the core knows its parameters."},
     {"bind_op_class", bind_native, METH_VARARGS,
@@ -323,7 +323,7 @@ PyObject* from_op(const Op& op) {
 
 void add_ops(PyObject* module) {
   types.op_base = add_type(module, op_spec, nullptr);
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, ops_functions));
 }
 
 }  // namespace tensorlike::bind

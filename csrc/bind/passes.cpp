@@ -271,7 +271,7 @@ PyType_Slot graph_slots[] = {
 PyType_Spec graph_spec = {"tensorlike._C.Graph", sizeof(GraphObject), 0, Py_TPFLAGS_DEFAULT,
                           graph_slots};
 
-PyMethodDef functions[] = {
+PyMethodDef passes_functions[] = {
     {"run_pass", run_pass_by_name, METH_VARARGS,
      "run_pass(name, program, results, level, empty): results, changes and nanoseconds."},
     {"rewritten", rewritten_stretch, METH_VARARGS,
@@ -288,7 +288,7 @@ PyMethodDef functions[] = {
 
 void add_passes(PyObject* module) {
   add_type(module, graph_spec, nullptr);
-  check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddFunctions(module, passes_functions));
 }
 
 }  // namespace tensorlike::bind

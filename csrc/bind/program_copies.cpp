@@ -33,7 +33,7 @@ PyObject* count_variables(PyObject*, PyObject* program) {
   return guarded([&] { return PyLong_FromSize_t(to_program(program).variables().size()); });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef program_copies_functions[] = {
     {"add_state", add_state, METH_VARARGS, "add_state(program, name, shape, dtype): its number."},
     {"reserve_names", reserve_names, METH_VARARGS, "reserve_names(program, count)"},
     {"count_variables", count_variables, METH_O, "How many variables a program has."},
@@ -42,6 +42,8 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_program_copies(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void add_program_copies(PyObject* module) {
+  check(PyModule_AddFunctions(module, program_copies_functions));
+}
 
 }  // namespace tensorlike::bind

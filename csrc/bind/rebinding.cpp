@@ -262,7 +262,7 @@ PyObject* set_level_hooks(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef rebinding_functions[] = {
     {"set_level_hooks", set_level_hooks, METH_VARARGS, "Says what is written in Python."},
     {"set_value", as_method(set_value), METH_FASTCALL, "Binds a Tensor to another value."},
     {"retraced", as_method(retraced), METH_FASTCALL, "A tracer's place around another value."},
@@ -271,6 +271,6 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
-void add_rebinding(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_rebinding(PyObject* module) { check(PyModule_AddFunctions(module, rebinding_functions)); }
 
 }  // namespace tensorlike::bind

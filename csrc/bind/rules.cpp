@@ -274,7 +274,7 @@ PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef rules_functions[] = {
     {"add_rule", add_rule, METH_VARARGS, nullptr},
     {"set_rule_enabled", set_rule_enabled, METH_VARARGS, nullptr},
     {"remove_rule", as_method(remove_rule), METH_O, nullptr},
@@ -287,7 +287,7 @@ PyMethodDef methods[] = {
 
 void add_rules(PyObject* module) {
   dispatcher().add(std::make_shared<WrapperRule>());
-  check(PyModule_AddFunctions(module, methods));
+  check(PyModule_AddFunctions(module, rules_functions));
   Context<Registration>::add(module, "tensorlike._C.Registration",
                              "Registration(...): a rule for the length of a block.");
 }

@@ -289,7 +289,7 @@ class Recording {
   std::unique_ptr<RecordedBlock> block_;  // while it goes on
 };
 
-PyMethodDef functions[] = {
+PyMethodDef scopes_functions[] = {
     {"copy_draws", copy_draws, METH_VARARGS, "copy_draws(program, other)"},
     {"derived_key", as_method(derived_key_of), METH_FASTCALL, "derived_key(key, data, purpose)"},
     {"note_draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(note_draw_of_stream)),
@@ -310,7 +310,7 @@ void add_scopes(PyObject* module) {
   scope_class = add_type(module, scope_spec, nullptr);
   Context<Recording>::add(module, "tensorlike._C.Recording",
                           "Recording(program): ops without arguments are added to it in a block.");
-  check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddFunctions(module, scopes_functions));
 }
 
 }  // namespace tensorlike::bind

@@ -13,7 +13,7 @@ PyObject* set_size_class(PyObject*, PyObject* cls) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef sizes_functions[] = {
     {"set_size_class", as_method(set_size_class), METH_O, "Says what unknown sizes are."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -82,7 +82,7 @@ PyObject* from_dims(const Dims& shape) {
 }
 
 void add_sizes(PyObject* module) {
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, sizes_functions));
   collect_programs = [] {
     const Gil gil;
     PyGC_Collect();

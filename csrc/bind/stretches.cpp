@@ -144,7 +144,7 @@ PyObject* is_random(PyObject*, PyObject* op) {
   return guarded([&] { return PyBool_FromLong(to_op(op)->cls.spec.effects == "random"); });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef stretches_functions[] = {
     {"is_random", is_random, METH_O, "is_random(op): whether it draws random numbers."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -167,7 +167,7 @@ PyObject* from_stretch(Ref<Stretch> stretch) {
 
 void add_stretches(PyObject* module) {
   stretch_class = add_type(module, stretch_spec, nullptr);
-  check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddFunctions(module, stretches_functions));
 }
 
 }  // namespace tensorlike::bind

@@ -217,7 +217,7 @@ PyType_Slot tape_slots[] = {
 PyType_Spec tape_spec = {"tensorlike._C.Tape", sizeof(TapeObject), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, tape_slots};
 
-PyMethodDef module_methods[] = {
+PyMethodDef tapes_functions[] = {
     {"open_tape", as_method(open), METH_NOARGS, "A tape inside the innermost one."},
     {"base_tape", as_method(base), METH_NOARGS, "The tape of requires_grad."},
     {"paused_level", as_method(paused), METH_NOARGS, "Tapes up to this level do not record."},
@@ -230,7 +230,7 @@ void add_tapes(PyObject* module) {
   types.tape = add_type(module, tape_spec, nullptr);
   add_type(module, log_spec, nullptr);
   user_line = line_of_user;
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, tapes_functions));
 }
 
 }  // namespace tensorlike::bind

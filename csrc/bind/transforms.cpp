@@ -88,7 +88,7 @@ PyObject* call_body(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef transforms_functions[] = {
     {"apply_body", as_method(call_body), METH_FASTCALL, "An op's body on tensor-likes, or None."},
     {"push_forward", push, METH_VARARGS, "Applies an op, and its derivative to tangents."},
     {"declared", as_method(declared), METH_O, "What is declared of an op for batching."},
@@ -102,6 +102,8 @@ bool ForeignOp::has_body() const {
   return cls.define != nullptr || static_cast<bool>(find_attribute(object_, "define"));
 }
 
-void add_transforms(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_transforms(PyObject* module) {
+  check(PyModule_AddFunctions(module, transforms_functions));
+}
 
 }  // namespace tensorlike::bind

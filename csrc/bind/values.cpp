@@ -292,7 +292,7 @@ PyObject* set_hooks(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef values_functions[] = {
     {"set_hooks", set_hooks, METH_VARARGS, "Says what is written in Python."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -380,7 +380,7 @@ void add_tensors(PyObject* module) {
                 {{Py_tp_new, as_slot(shape_new)}});
   add_wrappers(module);
   add_elements(module);
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, values_functions));
 }
 
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {

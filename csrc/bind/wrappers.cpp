@@ -270,7 +270,7 @@ PyObject* tensor_from(PyObject*, PyObject* args) {
   return guarded_call("tensor", [&] { return wrap(as_raw(data, dtype), types.tensor); });
 }
 
-PyMethodDef module_methods[] = {
+PyMethodDef wrappers_functions[] = {
     {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -308,7 +308,7 @@ void add_wrappers(PyObject* module) {
   add_wrapped(module);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
-  check(PyModule_AddFunctions(module, module_methods));
+  check(PyModule_AddFunctions(module, wrappers_functions));
   add_rebinding(module);
 }
 

@@ -167,13 +167,13 @@ void ctc_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace)
                                : run_gradient(all, cotangent.as<double>(), out, workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kAlignmentKernels[] = {
     {"ctc", ctc},
     {"ctc_grad", ctc_grad},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> alignment_kernels() { return kKernels; }
+RuleTable<KernelRule> alignment_kernels() { return kAlignmentKernels; }
 
 }  // namespace tensorlike

@@ -152,13 +152,13 @@ void attention_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& work
             [&](const auto& call) { attention_backward(call, *inputs[3], outputs); });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kAttentionKernels[] = {
     {"attention", attention},
     {"attention_grad", attention_grad},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> attention_kernels() { return kKernels; }
+RuleTable<KernelRule> attention_kernels() { return kAttentionKernels; }
 
 }  // namespace tensorlike

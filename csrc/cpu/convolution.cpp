@@ -71,7 +71,7 @@ void convolution_weight(const Op& op, Arrays inputs, Arrays outputs, Workspace&)
                    });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kConvolutionKernels[] = {
     {"convolution", convolution},
     {"convolution_transpose", convolution_transpose},
     {"convolution_weight", convolution_weight},
@@ -79,6 +79,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> convolution_kernels() { return kKernels; }
+RuleTable<KernelRule> convolution_kernels() { return kConvolutionKernels; }
 
 }  // namespace tensorlike

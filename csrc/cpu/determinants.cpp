@@ -148,10 +148,11 @@ void determinant(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspa
   kernel(op, inputs, outputs, workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"determinant", determinant}};
+constexpr std::pair<std::string_view, KernelRule> kDeterminantKernels[] = {
+    {"determinant", determinant}};
 
 }  // namespace
 
-RuleTable<KernelRule> determinant_kernels() { return kKernels; }
+RuleTable<KernelRule> determinant_kernels() { return kDeterminantKernels; }
 
 }  // namespace tensorlike

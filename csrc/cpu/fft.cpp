@@ -141,12 +141,12 @@ void fourier_transform(const Op& op, Arrays inputs, Arrays outputs, Workspace& w
   if (is_to_real) passes.run(FftKind::kHalfToReal, *latest, out, out.shape, last);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kFftKernels[] = {
     {"fourier_transform", fourier_transform},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> fft_kernels() { return kKernels; }
+RuleTable<KernelRule> fft_kernels() { return kFftKernels; }
 
 }  // namespace tensorlike

@@ -257,13 +257,13 @@ void take_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
   if (!all_fit.load(std::memory_order_relaxed)) along.refuse(op);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kGatherKernels[] = {
     {"gather", gather},
     {"take_along_axis", take_along_axis},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> gather_kernels() { return kKernels; }
+RuleTable<KernelRule> gather_kernels() { return kGatherKernels; }
 
 }  // namespace tensorlike

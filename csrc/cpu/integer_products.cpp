@@ -306,7 +306,7 @@ void dynamic_quantize_linear(const Op&, Arrays inputs, Arrays outputs, Workspace
   quantise_by_range<float>(x, low, high, outputs, workspace, loops.to_bytes);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kIntegerProductKernels[] = {
     {"conv_integer", conv_integer},
     {"dynamic_quantize_linear", dynamic_quantize_linear},
     {"matmul_integer", matmul_integer},
@@ -315,6 +315,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> integer_product_kernels() { return kKernels; }
+RuleTable<KernelRule> integer_product_kernels() { return kIntegerProductKernels; }
 
 }  // namespace tensorlike

@@ -112,7 +112,7 @@ void one_hot(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) 
   }
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kLayoutKernels[] = {
     {"reshape", reshape},
     {"transpose", copy_views},
     {"broadcast", copy_views},
@@ -130,6 +130,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> layout_kernels() { return kKernels; }
+RuleTable<KernelRule> layout_kernels() { return kLayoutKernels; }
 
 }  // namespace tensorlike

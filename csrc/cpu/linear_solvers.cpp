@@ -248,7 +248,7 @@ void qr(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kLinearSolverKernels[] = {
     {"cholesky", cholesky},
     {"inverse", inverse},
     {"solve", solve},
@@ -259,6 +259,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> linear_solver_kernels() { return kKernels; }
+RuleTable<KernelRule> linear_solver_kernels() { return kLinearSolverKernels; }
 
 }  // namespace tensorlike

@@ -221,7 +221,7 @@ void argwhere(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace)
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kMaskKernels[] = {
     {"masked_select", {masked_select, count_selected}},
     {"masked_scatter", masked_scatter},
     {"argwhere", {argwhere, count_nonzero}},
@@ -229,6 +229,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> mask_kernels() { return kKernels; }
+RuleTable<KernelRule> mask_kernels() { return kMaskKernels; }
 
 }  // namespace tensorlike

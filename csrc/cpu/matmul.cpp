@@ -346,13 +346,13 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   run_into(out, a, b, product, finish, workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kMatmulKernels[] = {
     {"mat_mul", matmul},
     {"linear", linear},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> matmul_kernels() { return kKernels; }
+RuleTable<KernelRule> matmul_kernels() { return kMatmulKernels; }
 
 }  // namespace tensorlike

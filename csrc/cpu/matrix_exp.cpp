@@ -159,10 +159,11 @@ void matrix_exp(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"matrix_exp", matrix_exp}};
+constexpr std::pair<std::string_view, KernelRule> kMatrixExpKernels[] = {
+    {"matrix_exp", matrix_exp}};
 
 }  // namespace
 
-RuleTable<KernelRule> matrix_exp_kernels() { return kKernels; }
+RuleTable<KernelRule> matrix_exp_kernels() { return kMatrixExpKernels; }
 
 }  // namespace tensorlike

@@ -99,10 +99,10 @@ void pad(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   }
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"pad", pad}};
+constexpr std::pair<std::string_view, KernelRule> kPadKernels[] = {{"pad", pad}};
 
 }  // namespace
 
-RuleTable<KernelRule> pad_kernels() { return kKernels; }
+RuleTable<KernelRule> pad_kernels() { return kPadKernels; }
 
 }  // namespace tensorlike

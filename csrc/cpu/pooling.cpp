@@ -98,13 +98,13 @@ void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kPoolingKernels[] = {
     {"max_pool", max_pool}, {"max_pool_spread", max_pool_spread}, {"max_pool_select", max_select},
     {"avg_pool", avg_pool}, {"avg_pool_spread", avg_pool_spread},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> pooling_kernels() { return kKernels; }
+RuleTable<KernelRule> pooling_kernels() { return kPoolingKernels; }
 
 }  // namespace tensorlike

@@ -163,13 +163,13 @@ void dynamic_quantized_linear(const Op& op, Arrays inputs, Arrays outputs, Works
   run(op, {*inputs[0], *inputs[1], nullptr, *inputs[2], *inputs[3]}, *outputs[0], workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kQuantizedKernels[] = {
     {"dynamic_quantized_linear", dynamic_quantized_linear},
     {"quantized_linear", quantized_linear},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> quantized_kernels() { return kKernels; }
+RuleTable<KernelRule> quantized_kernels() { return kQuantizedKernels; }
 
 }  // namespace tensorlike

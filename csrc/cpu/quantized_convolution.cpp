@@ -177,13 +177,13 @@ void dynamic_quantized_convolution(const Op& op, Arrays inputs, Arrays outputs,
   run(op, {*inputs[0], *inputs[1], nullptr, *inputs[2], *inputs[3]}, *outputs[0], workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kQuantizedConvolutionKernels[] = {
     {"dynamic_quantized_convolution", dynamic_quantized_convolution},
     {"quantized_convolution", quantized_convolution},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> quantized_convolution_kernels() { return kKernels; }
+RuleTable<KernelRule> quantized_convolution_kernels() { return kQuantizedConvolutionKernels; }
 
 }  // namespace tensorlike

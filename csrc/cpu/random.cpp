@@ -128,13 +128,13 @@ void random_from(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspa
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kRandomKernels[] = {
     {"random", random},
     {"random_from", random_from},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> random_kernels() { return kKernels; }
+RuleTable<KernelRule> random_kernels() { return kRandomKernels; }
 
 }  // namespace tensorlike

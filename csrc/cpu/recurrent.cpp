@@ -333,13 +333,13 @@ void recurrence_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
   (is_float ? run_backward<float> : run_backward<double>)(op, inputs, outputs, workspace);
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kRecurrentKernels[] = {
     {"recurrence", recurrence},
     {"recurrence_grad", recurrence_grad},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> recurrent_kernels() { return kKernels; }
+RuleTable<KernelRule> recurrent_kernels() { return kRecurrentKernels; }
 
 }  // namespace tensorlike

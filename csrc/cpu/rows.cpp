@@ -231,7 +231,7 @@ void dropout(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kRowKernels[] = {
     {"softmax", rows<&RowPrograms::softmax>},
     {"log_softmax", rows<&RowPrograms::log_softmax>},
     {"softmax_grad", rows<&RowPrograms::softmax_grad>},
@@ -248,6 +248,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> row_kernels() { return kKernels; }
+RuleTable<KernelRule> row_kernels() { return kRowKernels; }
 
 }  // namespace tensorlike

@@ -136,10 +136,10 @@ void scan(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"scan", scan}};
+constexpr std::pair<std::string_view, KernelRule> kScanKernels[] = {{"scan", scan}};
 
 }  // namespace
 
-RuleTable<KernelRule> scan_kernels() { return kKernels; }
+RuleTable<KernelRule> scan_kernels() { return kScanKernels; }
 
 }  // namespace tensorlike

@@ -355,7 +355,7 @@ void put_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& work
   target.finish();
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kScatterKernels[] = {
     {"scatter_set", scatter_set},
     {"scatter_add", scatter_add},
     {"put_along_axis", put_along_axis},
@@ -363,6 +363,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 }  // namespace
 
-RuleTable<KernelRule> scatter_kernels() { return kKernels; }
+RuleTable<KernelRule> scatter_kernels() { return kScatterKernels; }
 
 }  // namespace tensorlike

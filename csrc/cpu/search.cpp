@@ -208,13 +208,13 @@ void unique(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
   }
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kSearchKernels[] = {
     {"search_sorted", searchsorted},
     {"unique", {unique, find_unique}},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> search_kernels() { return kKernels; }
+RuleTable<KernelRule> search_kernels() { return kSearchKernels; }
 
 }  // namespace tensorlike

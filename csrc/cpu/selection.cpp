@@ -334,12 +334,12 @@ void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kSelectionKernels[] = {
     {"top_k", topk},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> selection_kernels() { return kKernels; }
+RuleTable<KernelRule> selection_kernels() { return kSelectionKernels; }
 
 }  // namespace tensorlike

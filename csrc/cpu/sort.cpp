@@ -21,13 +21,13 @@ void argsort(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) 
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kSortingKernels[] = {
     {"sort", sort},
     {"arg_sort", argsort},
 };
 
 }  // namespace
 
-RuleTable<KernelRule> sorting_kernels() { return kKernels; }
+RuleTable<KernelRule> sorting_kernels() { return kSortingKernels; }
 
 }  // namespace tensorlike

@@ -196,11 +196,11 @@ void lstsq(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   });
 }
 
-constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kSpectralKernels[] = {
     {"svd", svd}, {"eigh", eigh}, {"eig", eig}, {"least_squares", lstsq}};
 
 }  // namespace
 
-RuleTable<KernelRule> spectral_kernels() { return kKernels; }
+RuleTable<KernelRule> spectral_kernels() { return kSpectralKernels; }
 
 }  // namespace tensorlike

@@ -69,11 +69,11 @@ class Builder {
     Names names;
     std::set<std::string> filled;
     for (const auto& [name, value] : model_.graph.initializers) filled.insert(name);
-    for (const Value& input : model_.graph.inputs) {
+    for (const ValueInfo& input : model_.graph.inputs) {
       if (filled.count(input.name) == 0) names[input.name] = added(input);
     }
     run(model_.graph, names, model_.opsets, nullptr, 0);
-    for (const Value& output : model_.graph.outputs) {
+    for (const ValueInfo& output : model_.graph.outputs) {
       const Tensor& x = found(names, nullptr, output.name).tensor(output.name);
       built_.file.results.emplace_back(output.name, own_.variable(x));
     }
@@ -116,7 +116,7 @@ class Builder {
       const Turn turn(builder_.calls_, calls);
       builder_.run(graph_, names, opsets_, &around_, depth_ + 1);
       Items made;
-      for (const Value& output : graph_.outputs) {
+      for (const ValueInfo& output : graph_.outputs) {
         made.push_back(builder_.found(names, &around_, output.name));
       }
       return made;
@@ -130,7 +130,7 @@ class Builder {
     const int depth_;
   };
 
-  Item added(const Value& input) {
+  Item added(const ValueInfo& input) {
     const auto given = fed_.find(input.name);
     std::vector<Program::Dimension> sizes = input.dimensions;
     if (given != fed_.end()) {
@@ -187,7 +187,7 @@ class Builder {
 
   Items results(const Node& node, const Items& given, const Opsets& opsets, const Around& here,
                 int depth) {
-    if (const Function* function = model_.function_of(node)) {
+    if (const FunctionProto* function = model_.function_of(node)) {
       return call(*function, node, given, opsets, here, depth);
     }
     const Entry& entry = *find_entry(node.domain, node.op, version_in(opsets, node.domain));
@@ -289,8 +289,8 @@ class Builder {
     return values;
   }
 
-  Items call(const Function& function, const Node& node, const Items& given, const Opsets& opsets,
-             const Around& here, int depth) {
+  Items call(const FunctionProto& function, const Node& node, const Items& given,
+             const Opsets& opsets, const Around& here, int depth) {
     Named attributes;
     for (const Attribute& attribute : function.defaults) {
       attributes[attribute.name] = item_of(attribute, *calls_);

@@ -21,6 +21,9 @@ struct Tensor {
   const Program* home = nullptr;  // whose variable it is
 };
 
+using Sizes = std::vector<int64_t>;
+inline Sizes sizes_of(const Tensor& x) { return {x.spec.shape.begin(), x.spec.shape.end()}; }
+
 struct Item;
 using Items = std::vector<Item>;
 

@@ -27,7 +27,7 @@ void look(const Model& model, const std::vector<Node>& nodes, const Opsets& opse
 std::set<std::string> missing_ops(const Model& model) {
   std::set<std::string> found;
   look(model, model.graph.nodes, model.opsets, 0, found);
-  for (const Function& function : model.functions) {
+  for (const FunctionProto& function : model.functions) {
     Opsets opsets = function.opsets;
     opsets.insert(model.opsets.begin(), model.opsets.end());
     look(model, function.nodes, opsets, 0, found);

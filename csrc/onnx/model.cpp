@@ -189,9 +189,9 @@ class Reader {
     return made;
   }
 
-  Value value(std::string_view message) {
+  ValueInfo value(std::string_view message) {
     count();
-    Value made;
+    ValueInfo made;
     for (WireFields field(message); field.next();) {
       if (field.number() == 1) made.name = field.text();
       if (field.number() != 2) continue;
@@ -202,7 +202,7 @@ class Reader {
     return made;
   }
 
-  static void tensor_type(Value& made, std::string_view message) {
+  static void tensor_type(ValueInfo& made, std::string_view message) {
     for (WireFields field(message); field.next();) {
       if (field.number() == 1) made.dtype = dtype_of(field.integer());
       if (field.number() != 2) continue;
@@ -226,9 +226,9 @@ class Reader {
     return made;
   }
 
-  Function function(std::string_view message) {
+  FunctionProto function(std::string_view message) {
     count();
-    Function made;
+    FunctionProto made;
     for (WireFields field(message); field.next();) {
       switch (field.number()) {
         case 1:
@@ -277,8 +277,8 @@ const Attribute* Node::find(std::string_view attribute) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-const Function* Model::function_of(const Node& node) const {
-  for (const Function& function : functions) {
+const FunctionProto* Model::function_of(const Node& node) const {
+  for (const FunctionProto& function : functions) {
     const std::string domain = function.domain == "ai.onnx" ? "" : function.domain;
     if (function.name == node.op && domain == node.domain) return &function;
   }

@@ -53,7 +53,7 @@ struct Node {
 };
 
 // An input or a result: what is known of it.
-struct Value {
+struct ValueInfo {
   std::string name;
   DType dtype = DType::kFloat32;
   bool is_tensor = false;  // of a dtype and of dimensions that are given
@@ -64,12 +64,12 @@ struct Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Ref<RawTensor>>> initializers;
-  std::vector<Value> inputs, outputs;
+  std::vector<ValueInfo> inputs, outputs;
 };
 
 using Opsets = std::map<std::string, int64_t>;  // versions by domains; "" is ai.onnx
 
-struct Function {
+struct FunctionProto {
   std::string name, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<Attribute> defaults;  // of attributes; those without stand in `attributes`
@@ -82,10 +82,10 @@ struct Model {
   int64_t ir_version = 0;
   Opsets opsets;
   Graph graph;
-  std::vector<Function> functions;
+  std::vector<FunctionProto> functions;
 
   // The model's own function that a node calls; null: it is an op.
-  const Function* function_of(const Node& node) const;
+  const FunctionProto* function_of(const Node& node) const;
 };
 
 // The version of a domain's ops; 1 where nothing is said.

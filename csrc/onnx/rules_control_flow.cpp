@@ -310,11 +310,11 @@ Items scan_of_batches(const RuleCall& call) {
   return stacked;
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kControlFlowRules[] = {
     {"choose", choose}, {"loop", loop}, {"scan", scan}, {"scan_of_batches", scan_of_batches}};
 
 }  // namespace
 
-std::span<const NamedRule> control_flow_rules() { return kRules; }
+std::span<const NamedRule> control_flow_rules() { return kControlFlowRules; }
 
 }  // namespace tensorlike::onnx

@@ -194,10 +194,10 @@ Items einsum(const RuleCall& call) {
   return {Einsum(call, call.item("equation").text("equation")).run()};
 }
 
-constexpr NamedRule kRules[] = {{"einsum", einsum}};
+constexpr NamedRule kEinsumRules[] = {{"einsum", einsum}};
 
 }  // namespace
 
-std::span<const NamedRule> einsum_rules() { return kRules; }
+std::span<const NamedRule> einsum_rules() { return kEinsumRules; }
 
 }  // namespace tensorlike::onnx

@@ -6,8 +6,6 @@
 namespace tensorlike::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
 // 0, 1, ... along one axis of a shape, as an index beside others.
 Item numbers_along(const RuleCall& call, const Dims& shape, size_t axis) {
   const Item numbers(
@@ -129,7 +127,7 @@ Items reverse_sequence(const RuleCall& call) {
   return {call.one("gather", {Item(x), places[0], places[1]}, {{"axes", first_axes(2)}})};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kIndexingRules[] = {
     {"reverse_sequence", reverse_sequence},
     {"scatter_elements", scatter_elements},
     {"scatter_nd", scatter_nd},
@@ -139,6 +137,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedRule> indexing_rules() { return kRules; }
+std::span<const NamedRule> indexing_rules() { return kIndexingRules; }
 
 }  // namespace tensorlike::onnx

@@ -174,11 +174,11 @@ Items bit_cast(const RuleCall& call) {
       make_ref<RawTensor>(dtype, own->shape, own->strides, own->storage, own->data)))};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kKnownRules[] = {
     {"non_max_suppression", non_max_suppression}, {"unique", unique}, {"bit_cast", bit_cast}};
 
 }  // namespace
 
-std::span<const NamedRule> known_rules() { return kRules; }
+std::span<const NamedRule> known_rules() { return kKnownRules; }
 
 }  // namespace tensorlike::onnx

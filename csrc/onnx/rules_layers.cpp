@@ -146,7 +146,7 @@ Items mean_of_all(const RuleCall& call) {
   return {Item(call.calls.one("divide", {total, Item(static_cast<int64_t>(all.size()))}))};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kLayerRules[] = {
     {"convolution_transpose", convolution_transpose},
     {"cumulative_sum", cumulative_sum},
     {"cumulative_product", cumulative_product},
@@ -156,6 +156,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedRule> layer_rules() { return kRules; }
+std::span<const NamedRule> layer_rules() { return kLayerRules; }
 
 }  // namespace tensorlike::onnx

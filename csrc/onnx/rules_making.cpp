@@ -9,10 +9,6 @@
 namespace tensorlike::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
-Sizes sizes_of(const Tensor& x) { return {x.spec.shape.begin(), x.spec.shape.end()}; }
-
 Tensor integers(const Sizes& numbers, const Dims& shape) {
   const Ref<RawTensor> made = RawTensor::empty(DType::kInt64, shape);
   std::copy(numbers.begin(), numbers.end(), reinterpret_cast<int64_t*>(made->data));
@@ -110,7 +106,7 @@ Items cast_like(const RuleCall& call) {
   return {as_dtype(call, call.tensor("x"), call.tensor("like").spec.dtype)};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kMakingRules[] = {
     {"constant", constant}, {"constant_of_shape", constant_of_shape},
     {"shape", shape},       {"size", size},
     {"same", same},         {"range_of", range_of},
@@ -119,6 +115,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedRule> making_rules() { return kRules; }
+std::span<const NamedRule> making_rules() { return kMakingRules; }
 
 }  // namespace tensorlike::onnx

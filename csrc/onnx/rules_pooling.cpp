@@ -8,8 +8,6 @@
 namespace tensorlike::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
 Tensor numbers(const RuleCall& call, const Sizes& values, const Dims& shape) {
   const Ref<RawTensor> made = RawTensor::empty(DType::kInt64, shape);
   std::copy(values.begin(), values.end(), made->as<int64_t>());
@@ -210,13 +208,13 @@ Items max_unpool(const RuleCall& call) {
   return {call.one("pad", {image}, {{"widths", list_of(widths)}})};
 }
 
-constexpr NamedRule kRules[] = {{"max_pool", max_pool},
-                                {"average_pool", average_pool},
-                                {"lp_pool", lp_pool},
-                                {"max_unpool", max_unpool}};
+constexpr NamedRule kPoolingRules[] = {{"max_pool", max_pool},
+                                       {"average_pool", average_pool},
+                                       {"lp_pool", lp_pool},
+                                       {"max_unpool", max_unpool}};
 
 }  // namespace
 
-std::span<const NamedRule> pooling_rules() { return kRules; }
+std::span<const NamedRule> pooling_rules() { return kPoolingRules; }
 
 }  // namespace tensorlike::onnx

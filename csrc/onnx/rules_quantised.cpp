@@ -86,13 +86,13 @@ Items dequantize(const RuleCall& call) {
   return {as(call, real, number == 0 ? own : dtype_of(number))};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kQuantisedRules[] = {
     {"quantize", quantize},
     {"dequantize", dequantize},
 };
 
 }  // namespace
 
-std::span<const NamedRule> quantised_rules() { return kRules; }
+std::span<const NamedRule> quantised_rules() { return kQuantisedRules; }
 
 }  // namespace tensorlike::onnx

@@ -7,16 +7,16 @@
 namespace tensorlike::onnx {
 namespace {
 
-struct Kind {
+struct CellKind {
   std::string_view cell;
   std::vector<std::string_view> functions;
   // The places of ONNX's gates in ours: input, output, forget, candidate; update, reset, candidate.
   std::vector<int64_t> order;
   bool joins_biases;  // whether the hidden state's bias may join the inputs'
 };
-const Kind kLstm{"lstm", {"Sigmoid", "Tanh", "Tanh"}, {0, 2, 3, 1}, true};
-const Kind kGru{"gru", {"Sigmoid", "Tanh"}, {1, 0, 2}, false};
-const Kind kRnn{"tanh", {"Tanh"}, {0}, true};
+const CellKind kLstm{"lstm", {"Sigmoid", "Tanh", "Tanh"}, {0, 2, 3, 1}, true};
+const CellKind kGru{"gru", {"Sigmoid", "Tanh"}, {1, 0, 2}, false};
+const CellKind kRnn{"tanh", {"Tanh"}, {0}, true};
 
 bool has(const RuleCall& call, const char* name) {
   const auto found = call.values.find(name);
@@ -24,7 +24,7 @@ bool has(const RuleCall& call, const char* name) {
 }
 
 // What a node says of each direction's cell.
-std::vector<Cell> cells_of(const RuleCall& call, const Kind& kind, size_t directions) {
+std::vector<Cell> cells_of(const RuleCall& call, const CellKind& kind, size_t directions) {
   std::vector<Cell> found;
   for (auto& functions : activations_of(call, kind.functions, directions)) {
     Cell& cell = found.emplace_back(Cell{kind.cell, std::move(functions)});
@@ -37,7 +37,7 @@ std::vector<Cell> cells_of(const RuleCall& call, const Kind& kind, size_t direct
 }
 
 // Whether our op has the cell's formula.
-bool is_usual(const RuleCall& call, const Kind& kind, const Cell& cell) {
+bool is_usual(const RuleCall& call, const CellKind& kind, const Cell& cell) {
   const bool is_plain = !cell.clip && !cell.joins_forget && !has(call, "p");
   return is_plain && (kind.cell != "gru" || cell.resets_after) &&
          std::equal(kind.functions.begin(), kind.functions.end(), cell.functions.begin(),
@@ -56,7 +56,7 @@ Tensor rows(Calls& calls, const Tensor& x, int64_t first, int64_t last) {
 }
 
 // The gates along the first axis in our order.
-Tensor ordered(Calls& calls, const Tensor& x, const Kind& kind) {
+Tensor ordered(Calls& calls, const Tensor& x, const CellKind& kind) {
   if (kind.order.size() == 1) return x;
   const int64_t size = x.spec.shape[0] / static_cast<int64_t>(kind.order.size());
   Items parts;
@@ -66,14 +66,14 @@ Tensor ordered(Calls& calls, const Tensor& x, const Kind& kind) {
   return calls.one("concat", parts, {{"axis", Item(int64_t{0})}});
 }
 
-std::vector<Tensor> stepped(Calls& calls, const Kind& kind, const Items& args, bool is_back) {
+std::vector<Tensor> stepped(Calls& calls, const CellKind& kind, const Items& args, bool is_back) {
   const Item cell{std::string(kind.cell)};
   return calls.call("recurrence", args, {{"cell", cell}, {"reverse", Item(is_back)}});
 }
 
 // Each example up to its own length, back from there where it goes the other way. All go on to the
 // longest, and what comes after an example's end is not looked at.
-States of_lengths(const RuleCall& call, const Kind& kind, Items args, bool is_back) {
+States of_lengths(const RuleCall& call, const CellKind& kind, Items args, bool is_back) {
   Calls& calls = call.calls;
   const Dims shape = args[0].tensor("sums").spec.shape;
   const Item lengths = call.one("astype", {call.item("lengths")}, {{"dtype", Item(DType::kInt64)}});
@@ -112,7 +112,7 @@ struct Given {
   Tensor w, r, b, own_b, h, c;
 };
 
-Given given_to(const RuleCall& call, const Kind& kind, int64_t direction) {
+Given given_to(const RuleCall& call, const CellKind& kind, int64_t direction) {
   Calls& calls = call.calls;
   const Tensor& x = call.tensor("x");
   Given found{element(calls, call.tensor("w"), direction),
@@ -153,7 +153,7 @@ Item sums_of(const RuleCall& call, const Tensor& w) {
   return call.one("matmul", {call.item("x"), Item(turned(call.calls, w))});
 }
 
-States by_op(const RuleCall& call, const Kind& kind, const Given& given, bool is_back) {
+States by_op(const RuleCall& call, const CellKind& kind, const Given& given, bool is_back) {
   Calls& calls = call.calls;
   Item sums = sums_of(call, ordered(calls, given.w, kind));
   Tensor own = ordered(calls, given.own_b, kind);
@@ -172,7 +172,7 @@ States by_op(const RuleCall& call, const Kind& kind, const Given& given, bool is
   return {made[0], end, kind.cell == "lstm" ? element(calls, made[1], last) : end};
 }
 
-States by_scan(const RuleCall& call, const Kind& kind, const Cell& cell, const Given& given,
+States by_scan(const RuleCall& call, const CellKind& kind, const Cell& cell, const Given& given,
                int64_t direction, bool is_back) {
   const Item sums = call.one("add", {sums_of(call, given.w), Item(given.b)});
   Steps steps{sums.tensor("sums"), turned(call.calls, given.r), given.own_b, given.h};
@@ -189,10 +189,10 @@ Item permuted(const RuleCall& call, const Item& x, const std::vector<int64_t>& a
   return call.one("permute_dims", {x}, {{"axes", list_of(axes)}});
 }
 
-Items recurrent(const RuleCall& call, const Kind& kind);
+Items recurrent(const RuleCall& call, const CellKind& kind);
 
 // Examples come first, in what is given and in what is made.
-Items recurrent_by_examples(const RuleCall& call, const Kind& kind) {
+Items recurrent_by_examples(const RuleCall& call, const CellKind& kind) {
   Named values = call.values;
   values["layout"] = Item(int64_t{0});
   for (const char* name : {"x", "h", "c"}) {
@@ -204,7 +204,7 @@ Items recurrent_by_examples(const RuleCall& call, const Kind& kind) {
   return made;
 }
 
-Items recurrent(const RuleCall& call, const Kind& kind) {
+Items recurrent(const RuleCall& call, const CellKind& kind) {
   if (call.integer("layout") != 0) return recurrent_by_examples(call, kind);
   const std::string& direction = call.item("direction").text("direction");
   const bool is_both = direction == "bidirectional";
@@ -261,11 +261,11 @@ Items quantized_lstm(const RuleCall& call) {
   return recurrent({call.entry, values, call.calls, call.outputs}, kLstm);
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kRecurrentRules[] = {
     {"lstm", lstm}, {"gru", gru}, {"rnn", rnn}, {"quantized_lstm", quantized_lstm}};
 
 }  // namespace
 
-std::span<const NamedRule> recurrent_rules() { return kRules; }
+std::span<const NamedRule> recurrent_rules() { return kRecurrentRules; }
 
 }  // namespace tensorlike::onnx

@@ -273,10 +273,10 @@ Items upsample(const RuleCall& call) {
   return resized(call, {call.item("mode").text("mode"), "asymmetric", "floor"});
 }
 
-constexpr NamedRule kRules[] = {{"resize", resize}, {"upsample", upsample}};
+constexpr NamedRule kResizingRules[] = {{"resize", resize}, {"upsample", upsample}};
 
 }  // namespace
 
-std::span<const NamedRule> resizing_rules() { return kRules; }
+std::span<const NamedRule> resizing_rules() { return kResizingRules; }
 
 }  // namespace tensorlike::onnx

@@ -112,7 +112,7 @@ Items optional_get_element(const RuleCall& call) {
   return {call.item("x")};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kSequenceRules[] = {
     {"sequence_empty", sequence_empty},
     {"sequence_construct", sequence_construct},
     {"sequence_insert", sequence_insert},
@@ -129,6 +129,6 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-std::span<const NamedRule> sequence_rules() { return kRules; }
+std::span<const NamedRule> sequence_rules() { return kSequenceRules; }
 
 }  // namespace tensorlike::onnx

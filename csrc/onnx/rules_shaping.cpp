@@ -8,10 +8,6 @@
 namespace tensorlike::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
-Sizes sizes_of(const Tensor& x) { return {x.spec.shape.begin(), x.spec.shape.end()}; }
-
 // Other shapes.
 Items reshape(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
@@ -230,7 +226,7 @@ Items gather_elements(const RuleCall& call) {
       call.calls.one("take_along_axis", {part, at}, {{"axis", Item(static_cast<int64_t>(axis))}}))};
 }
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kShapingRules[] = {
     {"reshape", reshape},
     {"squeeze", squeeze},
     {"unsqueeze", unsqueeze},
@@ -254,6 +250,6 @@ Item from_front(const RuleCall& call, const Tensor& indices, int64_t size) {
   return Item(call.calls.one("where", {is_negative, wrapped, at}));
 }
 
-std::span<const NamedRule> shaping_rules() { return kRules; }
+std::span<const NamedRule> shaping_rules() { return kShapingRules; }
 
 }  // namespace tensorlike::onnx

@@ -14,12 +14,12 @@
 namespace tensorlike::onnx {
 namespace {
 
-struct Named {
+struct OtherDType {
   int64_t number;
   std::string_view name;
 };
 // What a file may hold and we have not.
-constexpr Named kOthers[] = {
+constexpr OtherDType kOthers[] = {
     {8, "string"},          {17, "float8e4m3fn"}, {18, "float8e4m3fnuz"}, {19, "float8e5m2"},
     {20, "float8e5m2fnuz"}, {21, "uint4"},        {22, "int4"},           {23, "float4e2m1"},
     {24, "float8e8m0"},     {25, "uint2"},        {26, "int2"},
@@ -266,7 +266,7 @@ DType dtype_of(int64_t number) {
     if (known == number) return dtype;
   }
   std::string name = text("the dtype ", number);
-  for (const Named& other : kOthers) {
+  for (const OtherDType& other : kOthers) {
     if (other.number == number) name = other.name;
   }
   fail(ErrorKind::kDType, said::op("onnx"), "tensors must be of a dtype that we have",

@@ -5,7 +5,6 @@
 namespace tensorlike::onnx {
 namespace {
 
-using Sizes = std::vector<int64_t>;
 constexpr int64_t kMostPlaces = 1 << 24;
 
 }  // namespace

@@ -44,6 +44,21 @@ DType real_floating(const Op& op, const char* arg, DType dtype) {
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
 
+DType joint_real_dtype(const Op& op, std::span<const Spec> inputs) {
+  const std::vector<ArgSpec>& args = op.cls.spec.args;
+  DType dtype = real_floating(op, args[0].name.c_str(), inputs[0].dtype);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const ArgSpec& arg = args[std::min(i, args.size() - 1)];
+    dtype = promote(dtype, real_floating(op, arg.name.c_str(), inputs[i].dtype));
+  }
+  return dtype;
+}
+
+Specs one(DType dtype, Dims shape) {
+  element_count(shape);
+  return Specs(1, Spec{dtype, std::move(shape)});
+}
+
 Dims named_axes(const Op& op, int64_t ndim) { return axes_in(op, "axis", op.attr("axis"), ndim); }
 
 Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {

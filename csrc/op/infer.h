@@ -14,6 +14,11 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs);
 // The dtype where only real floating-point numbers make sense: integers become float32, complex
 // numbers are refused; `arg` names the argument in the error.
 DType real_floating(const Op& op, const char* arg, DType dtype);
+// The joint one of several arguments.
+DType joint_real_dtype(const Op& op, std::span<const Spec> inputs);
+
+// The spec of an only result; throws where it has more elements than can be counted.
+Specs one(DType dtype, Dims shape);
 
 // Throws unless the op takes `got` tensor-likes.
 void check_arity(const Op& op, size_t got);

@@ -72,24 +72,16 @@ Dims batched(const AttentionSizes& sizes, int64_t rows, int64_t columns) {
   return shape;
 }
 
-DType joint_dtype(const Op& op, Inputs inputs) {
-  DType dtype = real_floating(op, "query", inputs[0].dtype);
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    dtype = promote(dtype, real_floating(op, op.cls.spec.args[i].name.c_str(), inputs[i].dtype));
-  }
-  return dtype;
-}
-
 Specs infer_attention(const Op& op, Inputs inputs) {
   const AttentionSizes sizes = checked_sizes(op, inputs, inputs.subspan(3));
-  const DType dtype = joint_dtype(op, inputs.first(3));
+  const DType dtype = joint_real_dtype(op, inputs.first(3));
   return Specs(1, Spec{dtype, batched(sizes, sizes.queries, sizes.value_width)});
 }
 
 // The gradients of key and value have the whole batch, also where they repeat along it.
 Specs infer_attention_grad(const Op& op, Inputs inputs) {
   const AttentionSizes sizes = checked_sizes(op, inputs, inputs.subspan(4));
-  const DType dtype = joint_dtype(op, inputs.first(4));
+  const DType dtype = joint_real_dtype(op, inputs.first(4));
   const Dims shape = batched(sizes, sizes.queries, sizes.value_width);
   if (!(inputs[3].shape == shape)) {
     fail(ErrorKind::kShape, said::op(op.name()), "cotangent.shape must be that of the result, ",
@@ -102,13 +94,13 @@ Specs infer_attention_grad(const Op& op, Inputs inputs) {
   return specs;
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kAttentionRules[] = {
     {"attention", infer_attention},
     {"attention_grad", infer_attention_grad},
 };
 
 }  // namespace
 
-RuleTable<InferRule> attention_rules() { return kRules; }
+RuleTable<InferRule> attention_rules() { return kAttentionRules; }
 
 }  // namespace tensorlike

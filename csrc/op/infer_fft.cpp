@@ -59,12 +59,12 @@ Specs infer_fourier_transform(const Op& op, Inputs inputs) {
   return Specs(1, Spec{real_of(dtype), shape});
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kFftRules[] = {
     {"fourier_transform", infer_fourier_transform},
 };
 
 }  // namespace
 
-RuleTable<InferRule> fft_rules() { return kRules; }
+RuleTable<InferRule> fft_rules() { return kFftRules; }
 
 }  // namespace tensorlike

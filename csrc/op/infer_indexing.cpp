@@ -10,12 +10,6 @@ namespace {
 
 using Inputs = std::span<const Spec>;
 
-Specs one(DType dtype, Dims shape) {
-  Specs specs;
-  specs.push_back({dtype, std::move(shape)});
-  return specs;
-}
-
 void check_integer(const Op& op, const Spec& indices) {
   if (kind_of(indices.dtype) == Kind::kInteger) return;
   fail(ErrorKind::kDType, said::op(op.name()), said::argument("indices"), "must be integer",
@@ -96,7 +90,7 @@ Specs infer_pad(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, padded);
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kIndexingRules[] = {
     {"take_along_axis", infer_take_along_axis},
     {"put_along_axis", infer_put_along_axis},
     {"pad", infer_pad},
@@ -119,6 +113,6 @@ PadMode pad_mode(const Op& op) {
        "must be 'constant', 'edge', 'reflect' or 'circular'", said::got("'", mode, "'"));
 }
 
-RuleTable<InferRule> indexing_rules() { return kRules; }
+RuleTable<InferRule> indexing_rules() { return kIndexingRules; }
 
 }  // namespace tensorlike

@@ -17,12 +17,6 @@ const std::vector<int64_t>& ints(const Op& op, std::string_view name) {
   return op.get<std::vector<int64_t>>(name);
 }
 
-Specs one(DType dtype, Dims shape) {
-  Specs specs;
-  specs.push_back({dtype, std::move(shape)});
-  return specs;
-}
-
 Specs infer_reshape(const Op& op, Inputs inputs) {
   Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   const int64_t count = element_count(inputs[0].shape);
@@ -122,7 +116,7 @@ Specs infer_scatter(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, inputs[0].shape);
 }
 
-DType joint_dtype(Inputs inputs) {
+DType promoted(Inputs inputs) {
   DType dtype = inputs[0].dtype;
   for (const Spec& spec : inputs) dtype = promote(dtype, spec.dtype);
   return dtype;
@@ -152,7 +146,7 @@ Specs infer_concat(const Op& op, Inputs inputs) {
   }
   shape[axis] = total;
   element_count(shape);
-  return one(joint_dtype(inputs), shape);
+  return one(promoted(inputs), shape);
 }
 
 Specs infer_stack(const Op& op, Inputs inputs) {
@@ -168,7 +162,7 @@ Specs infer_stack(const Op& op, Inputs inputs) {
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size()) + 1);
   shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(inputs.size()));
   element_count(shape);
-  return one(joint_dtype(inputs), shape);
+  return one(promoted(inputs), shape);
 }
 
 Specs infer_split(const Op& op, Inputs inputs) {
@@ -208,7 +202,7 @@ Specs infer_arange(const Op& op, Inputs inputs) {
   return specs;
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kLayoutRules[] = {
     {"reshape", infer_reshape},
     {"subtensor", infer_subtensor},
     {"set_subtensor", infer_set_subtensor},
@@ -224,6 +218,6 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 
 }  // namespace
 
-RuleTable<InferRule> layout_rules() { return kRules; }
+RuleTable<InferRule> layout_rules() { return kLayoutRules; }
 
 }  // namespace tensorlike

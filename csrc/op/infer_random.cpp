@@ -61,12 +61,12 @@ Specs infer_random(const Op& op, Inputs) {
   return Specs(1, Spec{given != nullptr ? *given : usual, shape});
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kRandomRules[] = {
     {"random", infer_random},
 };
 
 }  // namespace
 
-RuleTable<InferRule> random_rules() { return kRules; }
+RuleTable<InferRule> random_rules() { return kRandomRules; }
 
 }  // namespace tensorlike

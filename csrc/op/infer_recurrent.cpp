@@ -35,16 +35,6 @@ void check_count(const Op& op, Inputs inputs, size_t least, size_t most, const c
        "' takes ", what, said::got(inputs.size(), " tensors"));
 }
 
-DType joint_dtype(const Op& op, Inputs inputs) {
-  const std::vector<ArgSpec>& args = op.cls.spec.args;
-  DType dtype = real_floating(op, args[0].name.c_str(), inputs[0].dtype);
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    const ArgSpec& arg = args[std::min(i, args.size() - 1)];
-    dtype = promote(dtype, real_floating(op, arg.name.c_str(), inputs[i].dtype));
-  }
-  return dtype;
-}
-
 // "4 * hidden size".
 std::string times_size(int64_t count) {
   return count == 1 ? "hidden size" : std::to_string(count) + " * hidden size";
@@ -56,7 +46,7 @@ Specs infer_recurrence(const Op& op, Inputs inputs) {
                             : cell.is_gru() ? "sums, weight, hidden and bias"
                                             : "sums, weight and hidden";
   check_count(op, inputs, 3 + cell.rest(), 3 + cell.rest(), taken);
-  const DType dtype = joint_dtype(op, inputs);
+  const DType dtype = joint_real_dtype(op, inputs);
   const std::string products = times_size(cell.products);
   check_ndim(op, "sums", inputs[0], 3, "(length, batch, " + products + ")");
   check_ndim(op, "hidden", inputs[2], 2, "(batch, hidden size)");
@@ -82,7 +72,7 @@ Specs infer_recurrence_grad(const Op& op, Inputs inputs) {
       : cell.is_gru() ? "weight, hidden, states, dstates, gates and dgates"
                       : "weight, hidden, states and dstates";
   check_count(op, inputs, known, known + cell.rest(), taken);
-  const DType dtype = joint_dtype(op, inputs);
+  const DType dtype = joint_real_dtype(op, inputs);
   check_ndim(op, "states", inputs[2], 3, "(length, batch, hidden size)");
   const Dims states = inputs[2].shape;
   const int64_t size = states[2];
@@ -109,7 +99,7 @@ Specs infer_recurrence_grad(const Op& op, Inputs inputs) {
   return specs;
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kRecurrentRules[] = {
     {"recurrence", infer_recurrence},
     {"recurrence_grad", infer_recurrence_grad},
 };
@@ -125,6 +115,6 @@ Cell cell_of(const Op& op) {
        "must be 'lstm', 'gru', 'tanh' or 'relu'", said::got("'", name, "'"));
 }
 
-RuleTable<InferRule> recurrent_rules() { return kRules; }
+RuleTable<InferRule> recurrent_rules() { return kRecurrentRules; }
 
 }  // namespace tensorlike

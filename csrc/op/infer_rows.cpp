@@ -42,8 +42,6 @@ DType joint_floating(const Op& op, Inputs inputs) {
   return dtype;
 }
 
-Specs one(DType dtype, Dims shape) { return Specs(1, Spec{dtype, std::move(shape)}); }
-
 void check_same_shape(const Op& op, const char* a, const Spec& x, const char* b, const Spec& y) {
   if (x.shape == y.shape) return;
   fail(ErrorKind::kShape, said::op(op.name()), b, ".shape must equal ", a, ".shape",
@@ -104,13 +102,13 @@ Specs infer_norm_grad(const Op& op, Inputs inputs) {
   return specs;
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kRowRules[] = {
     {"layer_norm_grad", infer_norm_grad},
     {"rms_norm_grad", infer_norm_grad},
 };
 
 }  // namespace
 
-RuleTable<InferRule> row_rules() { return kRules; }
+RuleTable<InferRule> row_rules() { return kRowRules; }
 
 }  // namespace tensorlike

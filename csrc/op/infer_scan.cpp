@@ -48,12 +48,12 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   return Specs(1, Spec{dtype != nullptr ? *dtype : scan_dtype(mode, inputs[0].dtype), shape});
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kScanRules[] = {
     {"scan", infer_scan},
 };
 
 }  // namespace
 
-RuleTable<InferRule> scan_rules() { return kRules; }
+RuleTable<InferRule> scan_rules() { return kScanRules; }
 
 }  // namespace tensorlike

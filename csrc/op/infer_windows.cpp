@@ -22,18 +22,11 @@ void check_real(const Op& op, Inputs inputs, const char* what) {
 }
 
 // The promoted dtype of the inputs from the first one on: integers and booleans become float32.
-DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
+DType window_dtype(const Op& op, Inputs inputs, size_t first = 0) {
   check_real(op, inputs, "real floating-point");
   DType dtype = inputs[first].dtype;
   for (const Spec& spec : inputs.subspan(first)) dtype = promote(dtype, spec.dtype);
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
-}
-
-Specs one(DType dtype, Dims shape) {
-  element_count(shape);
-  Specs specs;
-  specs.push_back({dtype, std::move(shape)});
-  return specs;
 }
 
 // (images, channels, *size), for as many spatial dimensions as `like` has.
@@ -59,7 +52,7 @@ Specs infer_convolution(const Op& op, Inputs inputs) {
   const Convolution c = convolution_of(op, x, inputs[1].shape);
   const int64_t channels = c.groups * c.out_channels;
   check_bias(op, inputs, channels);
-  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.out));
+  return one(window_dtype(op, inputs), image_shape(x, channels, c.window.out));
 }
 
 Specs infer_convolution_transpose(const Op& op, Inputs inputs) {
@@ -67,7 +60,7 @@ Specs infer_convolution_transpose(const Op& op, Inputs inputs) {
   const Convolution c = transposed_convolution_of(op, x, inputs[1].shape);
   const int64_t channels = c.groups * c.in_channels;
   check_bias(op, inputs, channels);
-  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.in));
+  return one(window_dtype(op, inputs), image_shape(x, channels, c.window.in));
 }
 
 Specs infer_convolution_weight(const Op& op, Inputs inputs) {
@@ -75,7 +68,7 @@ Specs infer_convolution_weight(const Op& op, Inputs inputs) {
   const Convolution c = weight_convolution_of(op, x, inputs[1].shape);
   Dims shape = image_shape(x, c.in_channels, c.window.kernel);
   shape[0] = c.groups * c.out_channels;
-  return one(joint_dtype(op, inputs), shape);
+  return one(window_dtype(op, inputs), shape);
 }
 
 constexpr int64_t kMostTerms = 131072;  // of a sum of products of bytes, in 32 bits
@@ -131,7 +124,7 @@ Specs infer_quantized_convolution(const Op& op, Inputs inputs) {
 }
 
 Specs infer_avg_pool(const Op& op, Inputs inputs) {
-  return one(joint_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
+  return one(window_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
 }
 Specs infer_max_pool(const Op& op, Inputs inputs) {
   check_real(op, inputs, "real numeric");
@@ -147,24 +140,24 @@ void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wa
 Specs infer_pool_spread(const Op& op, Inputs inputs) {
   const Dims& x = inputs[0].shape;
   check_shape(op, "gradient", inputs[1].shape, pooling_of(op, x).shape);
-  return one(joint_dtype(op, inputs, 1), x);
+  return one(window_dtype(op, inputs, 1), x);
 }
 
 Specs infer_pool_select(const Op& op, Inputs inputs) {
   const Dims& x = inputs[0].shape;
   const Pooling p = pooling_of(op, x);
   check_shape(op, "values", inputs[1].shape, x);
-  return one(joint_dtype(op, inputs, 1), p.shape);
+  return one(window_dtype(op, inputs, 1), p.shape);
 }
 
 Specs infer_avg_pool_spread(const Op& op, Inputs inputs) {
   const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
   element_count(shape);
   check_shape(op, "gradient", inputs[0].shape, pooling_of(op, shape).shape);
-  return one(joint_dtype(op, inputs), shape);
+  return one(window_dtype(op, inputs), shape);
 }
 
-constexpr std::pair<std::string_view, InferRule> kRules[] = {
+constexpr std::pair<std::string_view, InferRule> kWindowRules[] = {
     {"convolution", infer_convolution},
     {"convolution_transpose", infer_convolution_transpose},
     {"convolution_weight", infer_convolution_weight},
@@ -181,6 +174,6 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 
 }  // namespace
 
-RuleTable<InferRule> window_rules() { return kRules; }
+RuleTable<InferRule> window_rules() { return kWindowRules; }
 
 }  // namespace tensorlike

@@ -10,8 +10,6 @@ namespace {
 
 constexpr double kMostOfMemory = 0.6;  // that a band reads and writes of what its calls would
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 class BandOfTurns {
  public:
   BandOfTurns(const Program& program, const Program::Schedule& schedule, size_t first, size_t end)

@@ -60,9 +60,9 @@ Arrays arrays_of(const Sample& sample, Numbers numbers) {
 
 std::vector<Ref<Value>> as_values(const Arrays& arrays) { return {arrays.begin(), arrays.end()}; }
 
-using Function = std::function<Values(const std::vector<Ref<Value>>&)>;
+using Way = std::function<Values(const std::vector<Ref<Value>>&)>;
 
-Function op_of(const Sample& sample) {
+Way op_of(const Sample& sample) {
   return [&sample](const std::vector<Ref<Value>>& args) {
     SmallVector<Value*, 4> given;
     for (const Ref<Value>& arg : args) given.push_back(arg.get());
@@ -70,7 +70,7 @@ Function op_of(const Sample& sample) {
   };
 }
 
-Function terms_of(const Terms& terms, const std::vector<int>& made) {
+Way terms_of(const Terms& terms, const std::vector<int>& made) {
   return [&terms, made](const std::vector<Ref<Value>>& args) {
     Evaluation evaluation(terms, args);
     Values out;
@@ -108,7 +108,7 @@ struct Given {
     }
   }
 
-  bool is_of(const Function& function) const {
+  bool is_of(const Way& function) const {
     for (size_t k = 0; k < args.size(); ++k) {
       const Values made = function(args[k]);
       if (made.size() != results[k].size()) return false;
@@ -124,7 +124,7 @@ struct Given {
 };
 
 // The gradients of a weighted sum of a function's results by its arguments; null: none.
-std::vector<Ref<RawTensor>> gradient_of(const Function& function, const Arrays& args) {
+std::vector<Ref<RawTensor>> gradient_of(const Way& function, const Arrays& args) {
   struct Opened {
     Ref<Tape> tape = open_tape();
     ~Opened() { close_tape(*tape); }
@@ -186,7 +186,7 @@ struct Slopes {
         own(gradient_of(op_of(sample), args)),
         is_allowed(where_allowed(sample, args)) {}
 
-  bool are_of(const Function& function) const {
+  bool are_of(const Way& function) const {
     const auto made = gradient_of(function, args);
     for (size_t i = 0; i < args.size(); ++i) {
       for (int64_t at = 0; (own[i] || made[i]) && at < args[i]->size(); ++at) {

@@ -11,8 +11,6 @@
 namespace tensorlike {
 namespace {
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 template <class Variant>
 bool is_same_variant(const Variant& a, const Variant& b) {
   if (a.index() != b.index()) return false;

@@ -16,8 +16,6 @@ constexpr int kOutside = -1;     // memory that is not the run's to plan
 constexpr size_t kMost = 4096;   // slices: the search for places is quadratic
 constexpr double kWorth = 0.95;  // of what the slices take apart
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 size_t bytes_of(const Spec& spec) {
   return static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
 }

@@ -42,8 +42,6 @@ class Chains {
   }
 
  private:
-  static size_t at(int number) { return static_cast<size_t>(number); }
-
   // A literal needs the dtype of what it stands beside, and no element: it need not wait for it.
   void free_literal(Program::Step& step) {
     const int chain = chain_of_[at(step.inputs[0])];

@@ -38,8 +38,6 @@ class Channels {
   }
 
  private:
-  static size_t at(int number) { return static_cast<size_t>(number); }
-
   const RawTensor* array(int number) const {
     const Program::Variable& variable = graph_.variable(number);
     const bool is_array = variable.role == Program::Role::kCaptured && variable.value &&

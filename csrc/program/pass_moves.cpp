@@ -12,8 +12,6 @@
 namespace tensorlike {
 namespace {
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 bool is_transpose(const Op& op) { return op.cls.is_declared && op.cls.spec.name == "Transpose"; }
 
 bool is_broadcast(const Op& op) { return op.cls.is_declared && op.cls.spec.name == "Broadcast"; }

@@ -38,7 +38,6 @@ class Products {
   }
 
  private:
-  static size_t at(int number) { return static_cast<size_t>(number); }
   const Spec& spec(int number) const { return graph_.variable(number).spec; }
   static std::vector<int> weights_of(const Program::Step& step) {
     return {step.inputs.begin() + 1, step.inputs.end()};

@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kMostUnits = 64;  // of a band
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 class Rows {
  public:
   explicit Rows(Graph& graph) : graph_(graph), unit_of_(graph.variables().size(), -1) {}

@@ -23,6 +23,9 @@ namespace tensorlike {
 struct MemoryPlan;
 struct ProgramFile;
 
+// The number of a variable or a step as a place in a list of them.
+inline size_t at(int number) { return static_cast<size_t>(number); }
+
 class Program : public RefCounted {
  public:
   // A state stays between runs, under its name: a parameter, a moment, a running mean.

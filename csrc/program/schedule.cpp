@@ -11,8 +11,6 @@
 namespace tensorlike {
 namespace {
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 bool has(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMostRounds = 8;
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 // What was found as an attribute of one op, as one of another may hold it.
 Attr converted(const Attr& found, const AttrSpec& spec) {
   const auto* list = std::get_if<std::vector<int64_t>>(&found);

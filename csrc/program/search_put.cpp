@@ -6,12 +6,6 @@
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
-namespace {
-
-size_t at(int number) { return static_cast<size_t>(number); }
-
-}  // namespace
-
 int Search::emit_number(size_t& place, double number, const Found& found, const std::string& line) {
   for (int like : found.args) {
     if (like < 0) continue;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kMagic("\x89TLP\r\n\x1a\n", 8);
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeader = 64;
-constexpr size_t kAlignment = 64;
+constexpr size_t kSectionAlignment = 64;
 
 // Where the numbers of the header stand, little-endian.
 constexpr size_t kVersionAt = 8, kStructureAt = 16, kTensorsAt = 24, kStructureSumAt = 32,
@@ -39,7 +39,9 @@ uint64_t number_at(std::string_view bytes, size_t at, size_t count) {
   return value;
 }
 
-size_t aligned(size_t place) { return (place + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t place) {
+  return (place + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
 
 [[noreturn]] void refuse(const std::string& must, const std::string& got) {
   fail(ErrorKind::kArgument, must, said::got(got));

@@ -8,7 +8,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr size_t kAlignment = 8;
+constexpr size_t kHeaderAlignment = 8;
 
 struct StoredName {
   DType dtype;
@@ -70,7 +70,7 @@ std::string write_tensors(const NamedTensors& tensors) {
     place += bytes;
   }
   std::string text = header.end().take();
-  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  text.append((kHeaderAlignment - text.size() % kHeaderAlignment) % kHeaderAlignment, ' ');
   std::string out(sizeof(uint64_t), '\0');
   for (size_t i = 0; i < sizeof(uint64_t); ++i) {
     out[i] = static_cast<char>(text.size() >> (8 * i) & 0xFF);

@@ -89,8 +89,6 @@ bool is_named(const Op& op, std::string_view name) {
   return op.scalar != nullptr && op.scalar->spec.name == name;
 }
 
-bool is_floating(const Spec& spec) { return kind_of(spec.dtype) == Kind::kFloating; }
-
 }  // namespace
 
 const Type& term_type() {

@@ -37,6 +37,8 @@ struct Term {
   Spec spec = {};
 };
 
+inline bool is_floating(const Spec& spec) { return kind_of(spec.dtype) == Kind::kFloating; }
+
 class Terms {
  public:
   // Whether ops are taken as they are, in their order and to the last bit: nothing is known of what

@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kMostParts = 12;  // of a sum or product; longer ones are not taken apart
 
-bool is_floating(const Spec& spec) { return kind_of(spec.dtype) == Kind::kFloating; }
-
 }  // namespace
 
 // A number beside something that has the shape already.

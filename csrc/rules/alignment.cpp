@@ -164,12 +164,12 @@ Values ctc_grad_body(const Op& op, Args inputs) {
   return found;
 }
 
-constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+constexpr std::pair<std::string_view, ExpandRule> kAlignmentBodies[] = {
     {"ctc_grad", ctc_grad_body},
 };
 
 }  // namespace
 
-RuleTable<ExpandRule> alignment_bodies() { return kBodies; }
+RuleTable<ExpandRule> alignment_bodies() { return kAlignmentBodies; }
 
 }  // namespace tensorlike

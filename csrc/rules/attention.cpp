@@ -108,16 +108,16 @@ void grad_attention(GradCall& c) {
   c.result(3) = scores_flow(x, *weights_of(c.op, x));
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kAttentionGradients[] = {
     {"attention", {grad_attention, ~0U, false}},
 };
-constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+constexpr std::pair<std::string_view, ExpandRule> kAttentionBodies[] = {
     {"attention_grad", attention_grad_body},
 };
 
 }  // namespace
 
-RuleTable<GradRule> attention_gradients() { return kRules; }
-RuleTable<ExpandRule> attention_bodies() { return kBodies; }
+RuleTable<GradRule> attention_gradients() { return kAttentionGradients; }
+RuleTable<ExpandRule> attention_bodies() { return kAttentionBodies; }
 
 }  // namespace tensorlike

@@ -116,7 +116,7 @@ void grad_convolution_weight(GradCall& c) {
   }
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kConvolutionGradients[] = {
     {"convolution", {grad_convolution, 3U, false}},
     {"convolution_transpose", {grad_convolution_transpose, 3U, false}},
     {"convolution_weight", {grad_convolution_weight, 3U, false}},
@@ -124,6 +124,6 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
 
 }  // namespace
 
-RuleTable<GradRule> convolution_gradients() { return kRules; }
+RuleTable<GradRule> convolution_gradients() { return kConvolutionGradients; }
 
 }  // namespace tensorlike

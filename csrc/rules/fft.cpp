@@ -63,12 +63,12 @@ void grad_fourier_transform(GradCall& c) {
   c.result(0) = is_real && kind != "r2c" ? call("real", {dx.get()}) : dx;
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kFftGradients[] = {
     {"fourier_transform", {grad_fourier_transform, 0, false}},
 };
 
 }  // namespace
 
-RuleTable<GradRule> fft_gradients() { return kRules; }
+RuleTable<GradRule> fft_gradients() { return kFftGradients; }
 
 }  // namespace tensorlike

@@ -62,12 +62,12 @@ void grad_pad(GradCall& c) {
   c.result(0) = dy;
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kIndexingGradients[] = {
     {"pad", {grad_pad, 0, false}},
 };
 
 }  // namespace
 
-RuleTable<GradRule> indexing_gradients() { return kRules; }
+RuleTable<GradRule> indexing_gradients() { return kIndexingGradients; }
 
 }  // namespace tensorlike

@@ -75,7 +75,7 @@ void grad_split(GradCall& c) {
   c.result(0) = apply(*op, {parts.data(), parts.size()})[0];
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kLayoutGradients[] = {
     {"subtensor", {grad_subtensor, 0, false, nullptr, nullptr, true}},
     {"concat", {grad_concat, 0, false}},
     {"stack", {grad_stack, 0, false}},
@@ -84,6 +84,6 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
 
 }  // namespace
 
-RuleTable<GradRule> layout_gradients() { return kRules; }
+RuleTable<GradRule> layout_gradients() { return kLayoutGradients; }
 
 }  // namespace tensorlike

@@ -145,13 +145,13 @@ void grad_linear(GradCall& c) {
   if (c.wants(2)) c.result(2) = dy;  // summed to the bias's shape by who called
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kLinearAlgebraGradients[] = {
     {"mat_mul", {grad_matmul, 3U, false}},
     {"linear", {grad_linear, 7U, false, activation_reads_output}},
 };
 
 }  // namespace
 
-RuleTable<GradRule> linear_algebra_gradients() { return kRules; }
+RuleTable<GradRule> linear_algebra_gradients() { return kLinearAlgebraGradients; }
 
 }  // namespace tensorlike

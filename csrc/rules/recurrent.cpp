@@ -200,16 +200,16 @@ void grad_recurrence(GradCall& c) {
   }
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kRecurrentGradients[] = {
     {"recurrence", {grad_recurrence, ~1U, true}},
 };
-constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+constexpr std::pair<std::string_view, ExpandRule> kRecurrentBodies[] = {
     {"recurrence_grad", recurrence_grad_body},
 };
 
 }  // namespace
 
-RuleTable<GradRule> recurrent_gradients() { return kRules; }
-RuleTable<ExpandRule> recurrent_bodies() { return kBodies; }
+RuleTable<GradRule> recurrent_gradients() { return kRecurrentGradients; }
+RuleTable<ExpandRule> recurrent_bodies() { return kRecurrentBodies; }
 
 }  // namespace tensorlike

@@ -123,7 +123,7 @@ void grad_batch_norm(GradCall& c) {
   if (c.wants(0)) c.result(0) = dx ? dx : rest;
 }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kRowGradients[] = {
     {"layer_norm", {grad_layer_norm, 3U, false}},
     {"rms_norm", {grad_rms_norm, 3U, false}},
     {"batch_norm", {grad_batch_norm, 3U, false}},
@@ -131,6 +131,6 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
 
 }  // namespace
 
-RuleTable<GradRule> row_gradients() { return kRules; }
+RuleTable<GradRule> row_gradients() { return kRowGradients; }
 
 }  // namespace tensorlike

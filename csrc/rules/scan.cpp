@@ -152,12 +152,12 @@ void grad_scan(GradCall& c) {
 
 bool reads_values(const Op& op) { return op.get<std::string>("mode") != "cumulative_sum"; }
 
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
+constexpr std::pair<std::string_view, GradRule> kScanGradients[] = {
     {"scan", {grad_scan, 1U, true, reads_values, reads_values}},
 };
 
 }  // namespace
 
-RuleTable<GradRule> scan_gradients() { return kRules; }
+RuleTable<GradRule> scan_gradients() { return kScanGradients; }
 
 }  // namespace tensorlike

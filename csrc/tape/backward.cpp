@@ -10,7 +10,7 @@
 namespace tensorlike {
 namespace {
 
-struct Pending {
+struct Awaited {
   Ref<Node> node;
   int waiting = 0;  // edges into the node that have not delivered
   bool is_wanted = false;
@@ -20,7 +20,7 @@ struct Pending {
 
 // Memory that one pass of a thread leaves to the next.
 struct Scratch {
-  std::vector<Pending> pending;
+  std::vector<Awaited> pending;
   std::vector<size_t> ready;
 };
 constexpr size_t kKept = 1024;  // nodes
@@ -37,7 +37,7 @@ class Pass {
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   ~Pass() {
-    for (Pending& entry : pending_) leave(entry);
+    for (Awaited& entry : pending_) leave(entry);
     if (pending_.capacity() > kKept) return;
     pending_.clear();
     ready_.clear();
@@ -52,7 +52,7 @@ class Pass {
       deliver(at(*roots[i].node), roots[i].slot, std::move(cotangents[i]));
     }
     for (const Edge& root : roots) {
-      Pending& entry = at(*root.node);
+      Awaited& entry = at(*root.node);
       if (entry.waiting == 0) enqueue(entry);
     }
     while (!ready_.empty()) {
@@ -79,9 +79,9 @@ class Pass {
     const auto found = elsewhere_.find(&node);
     return found == elsewhere_.end() ? nullptr : &found->second;
   }
-  Pending& at(Node& node) { return pending_[*find(node)]; }
+  Awaited& at(Node& node) { return pending_[*find(node)]; }
 
-  void leave(Pending& entry) {
+  void leave(Awaited& entry) {
     if (entry.node && entry.node->pass == this) entry.node->pass = nullptr;
     entry.node = nullptr;
   }
@@ -97,7 +97,7 @@ class Pass {
     if (const size_t* known = find(*node)) return *known;
     refuse_released(*node);
     const size_t place = pending_.size();
-    Pending& entry = pending_.emplace_back();
+    Awaited& entry = pending_.emplace_back();
     entry.node = node;
     entry.cotangents.resize(node->outputs.size());
     // Only when the entry is whole: where memory ends before, the node must not say it has one.
@@ -127,12 +127,12 @@ class Pass {
     for (const Edge& edge : options_.wanted) {
       if (size_t* place = edge.node ? find(*edge.node) : nullptr) pending_[*place].is_wanted = true;
     }
-    std::vector<Pending*> by_age;
-    for (Pending& entry : pending_) by_age.push_back(&entry);
-    std::sort(by_age.begin(), by_age.end(), [](const Pending* a, const Pending* b) {
+    std::vector<Awaited*> by_age;
+    for (Awaited& entry : pending_) by_age.push_back(&entry);
+    std::sort(by_age.begin(), by_age.end(), [](const Awaited* a, const Awaited* b) {
       return a->node->sequence < b->node->sequence;
     });
-    for (Pending* entry : by_age) {
+    for (Awaited* entry : by_age) {
       uint64_t bits = 0;
       for (size_t i = 0; i < entry->node->inputs.size(); ++i) {
         const Ref<Node>& input = entry->node->inputs[i].node;
@@ -142,15 +142,15 @@ class Pass {
       }
       entry->live.bits = bits;
     }
-    for (Pending& entry : pending_) entry.waiting = 0;
-    for (const Pending& entry : pending_) {
+    for (Awaited& entry : pending_) entry.waiting = 0;
+    for (const Awaited& entry : pending_) {
       for (size_t i = 0; i < entry.node->inputs.size(); ++i) {
         if (entry.live.has(*entry.node, i)) ++at(*entry.node->inputs[i].node).waiting;
       }
     }
   }
 
-  void enqueue(Pending& entry) {
+  void enqueue(Awaited& entry) {
     if (entry.waiting < 0) return;
     entry.waiting = -1;
     // A leaf is finished at once: whoever waits for its gradient may start.
@@ -184,7 +184,7 @@ class Pass {
     }
   }
 
-  static void deliver(Pending& entry, int slot, Ref<Value> cotangent) {
+  static void deliver(Awaited& entry, int slot, Ref<Value> cotangent) {
     Ref<Value>& sum = entry.cotangents[static_cast<size_t>(slot)];
     if (!sum) {
       sum = std::move(cotangent);
@@ -268,10 +268,10 @@ class Pass {
     for (size_t i = 0; i < count; ++i) {
       if (options_.retain_graph) refuse_released(*node);
       if (!edges[i].node || (live.bits & LiveInputs::bit(i)) == 0) continue;
-      Pending& target = at(*edges[i].node);
+      Awaited& target = at(*edges[i].node);
       if (gradients[i]) deliver(target, edges[i].slot, std::move(gradients[i]));
       // Found again: adding may have run Python, and Python another pass.
-      Pending& entry = at(*edges[i].node);
+      Awaited& entry = at(*edges[i].node);
       if (--entry.waiting == 0) enqueue(entry);
     }
   }
@@ -279,7 +279,7 @@ class Pass {
   Tape& tape_;
   const BackwardOptions& options_;
   const DeliverGradient& report_;
-  std::vector<Pending> pending_;
+  std::vector<Awaited> pending_;
   std::unordered_map<Node*, size_t> elsewhere_;
   std::vector<size_t> ready_;  // a heap: the latest recorded first
 };

@@ -220,11 +220,12 @@ void StripProduct<T>::place(const T* block, int64_t group, int64_t row, int64_t 
 }
 
 template <class T>
-void multiply_windows(const WindowProduct<T>& product) {
+void multiply_windows(WindowProduct<T> product) {
   if (product.images * product.groups * product.out_channels * product.window.out_size() == 0) {
     return;
   }
   if (suits_winograd(product) && multiply_winograd(product)) return;
+  if (product.images * product.window.out_size() >= detail::kManyProducts) product.forms = nullptr;
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
   const Strips strips(product.window, product.images, wanted_positions(product), kJointPositions);
@@ -232,7 +233,7 @@ void multiply_windows(const WindowProduct<T>& product) {
               [&] { return StripProduct<T>(product, weights, strips); });
 }
 
-template void multiply_windows<float>(const WindowProduct<float>&);
-template void multiply_windows<double>(const WindowProduct<double>&);
+template void multiply_windows<float>(WindowProduct<float>);
+template void multiply_windows<double>(WindowProduct<double>);
 
 }  // namespace tensorlike

@@ -185,6 +185,6 @@ void over_strips(const WindowProduct<T>& product, int64_t strips, int64_t panels
 
 // Defined for float and double.
 template <class T>
-void multiply_windows(const WindowProduct<T>& product);
+void multiply_windows(WindowProduct<T> product);
 
 }  // namespace tensorlike

@@ -47,7 +47,9 @@ const GemmTable& gemm_table(Isa isa) {
 namespace {
 
 template <class T>
-void multiply_packed(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+void multiply_packed(const GemmKernels<T>& kernels, Problem<T> x, bool in_parallel) {
+  if (x.n >= kManyProducts) x.a.forms = nullptr;
+  if (x.m >= kManyProducts) x.b.forms = nullptr;
   const Plan<T> plan(kernels, x, in_parallel);
   ScratchLoan buffer_a(t_buffer_a);
   ScratchLoan buffer_b(t_buffer_b);

@@ -9,6 +9,9 @@
 
 namespace tensorlike::detail {
 
+// So many products of each element hide what packing it takes: the form is not worth its memory.
+constexpr int64_t kManyProducts = 1024;
+
 template <class T>
 struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_stride]
   const T* data;

@@ -1,120 +1,87 @@
-// F(2x2, 3x3), strip by strip: tiles are transformed by the thread that then multiplies them, so
-// that all 16 operands and products are still in its second-level cache. Channels lie side by side:
-// in a tile's transform, in the products (rows: tiles; columns: channels of the result) and in the
-// transform back; planes are turned on their way in and out.
+// F(2x2, 3x3). Channels lie side by side: in a tile's transform, in the products (rows: tiles;
+// columns: channels of the result) and in the transform back; planes are turned on their way in and
+// out. Of the two operands the larger one is transformed piece by piece, by the thread that then
+// multiplies it, so that the piece is still in its second-level cache: strips of tiles, or panels
+// of the weights where these are more than the tiles.
 #include "kernels/winograd.h"
 
 #include <atomic>
 
-#include "kernels/winograd_tiles.h"
+#include "kernels/winograd_panels.h"
 
 namespace tensorlike {
 namespace {
 
 constexpr int64_t kFewAtAll = 24;               // tiles; fewer don't pay for those of the weights
 constexpr int64_t kFewForKept = 12;             // the same where these are made once
+constexpr int64_t kManyForKept = 256;           // as many hide what transforming the weights takes
+constexpr int64_t kManyForPanels = 128;         // the same where that is done panel by panel
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
 constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
 constexpr int64_t kMostTiles = 128;             // of a strip
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
+constexpr int64_t kTileBytes = 8 << 20;         // of transformed tiles, in the L3 cache
+constexpr int64_t kPanelBytes = 512 * 1024;     // of panels that are transformed together
 
 thread_local ScratchBuffer t_weights;
+thread_local ScratchBuffer t_panels;
 thread_local ScratchBuffer t_tiles;
 thread_local ScratchBuffer t_products;
-thread_local ScratchBuffer t_pixels;
+thread_local ScratchBuffer t_seen;    // pixels of x
+thread_local ScratchBuffer t_pixels;  // and of y
 
+// The tiles of a product, in strips.
 template <class T>
-int64_t wanted_tiles(const WindowProduct<T>& p, const Window& tiles) {
-  const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
-  const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
-  const int64_t share = p.images * tiles.out_size() / (int64_t{4} * num_threads());
-  return std::clamp(share, kFewTiles, fitting);
-}
+struct Tiles {
+  const WindowProduct<T>& product;
+  Window window;
+  Strips strips;
 
-// The weights' transforms: for each group and place, panels of columns (channels of the result),
-// each along the channels that are summed.
-template <class T>
-class TransformedWeights {
- public:
-  TransformedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
-      : product_(product),
-        lanes_(gemm_kernels<T>().lanes),
-        wide_(lanes_ << 1),
-        columns_(rounded_up(product.out_channels, lanes_)),
-        place_size_(odd_lines(columns_ * product.in_channels)) {
-    const int64_t count = product.groups * kTilePlaces * place_size_;
-    transformed_ = kept_or(product, "transformed weights", buffer, count, [&](T* memory) {
-      transformed_ = memory;
-      transform();
+  Tiles(const WindowProduct<T>& product, const Window& window, int64_t wanted)
+      : product(product), window(window), strips(window, product.images, wanted, kMostTiles) {}
+
+  // Channels from `channel` on that are one vector.
+  void transform(const Strip& strip, int64_t group, int64_t channel, ScratchLoan& buffer,
+                 const TilePlaces<T>& to) const {
+    const WindowProduct<T>& p = product;
+    over_images(window, strip, 0, strip.lines, [&](const TileLines& lines) {
+      const auto pixels = pixels_under<T>(buffer, p.window, lines, strip);
+      const int64_t from = (lines.image * p.groups + group) * p.in_channels + channel;
+      pixels.read(p.x + from * p.window.in_size(),
+                  std::min(winograd_kernels<T>().lanes, p.in_channels - channel));
+      transform_lines(pixels, lines, strip.columns, to, channel);
     });
   }
-
-  int64_t panels() const { return detail::ceil_div(columns_, wide_); }
-  int64_t column(int64_t panel) const { return std::min(panel * wide_, columns_); }
-  int64_t columns(int64_t panel) const { return column(panel + 1) - column(panel); }
-  int width(int64_t panel) const { return columns(panel) > lanes_ ? 1 : 0; }
-  T* at(int64_t group, int64_t place, int64_t panel) const {
-    return transformed_ + (group * kTilePlaces + place) * place_size_ +
-           column(panel) * product_.in_channels;
-  }
-
- private:
-  void transform() const {
-    const WindowProduct<T>& p = product_;
-    const int64_t blocks = columns_ / lanes_;
-    const int64_t jobs = p.groups * blocks;
-    const double work = static_cast<double>(p.groups * place_size_ * kTilePlaces);
-    parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
-      for (int64_t job = begin; job < end; ++job) {
-        const int64_t group = job / blocks, column = job % blocks * lanes_;
-        const int64_t panel = column / wide_;
-        winograd_kernels<T>().weights(
-            p.weight + group * p.group_step + column * p.out_step, p.out_step,
-            std::min(lanes_, p.out_channels - column), p.in_step, p.in_channels, p.is_mirrored,
-            at(group, 0, panel) + column % wide_, columns(panel), place_size_);
-      }
-    });
-  }
-
-  const WindowProduct<T>& product_;
-  int64_t lanes_, wide_;
-  int64_t columns_;
-  int64_t place_size_;
-  T* transformed_ = nullptr;
 };
 
-// One thread's work on strips of tiles.
+// One thread's products of transformed tiles and weights.
 template <class T>
 class TileProduct {
  public:
   // is_finite: set to false where a result is not.
-  TileProduct(const WindowProduct<T>& product, const TransformedWeights<T>& weights,
-              const Window& tiles, const Strips& strips, std::atomic<bool>& is_finite)
-      : product_(product),
-        weights_(weights),
+  TileProduct(const Tiles<T>& tiles, const Weights<T>& weights, std::atomic<bool>& is_finite)
+      : product_(tiles.product),
         tiles_(tiles),
-        strips_(strips),
+        weights_(weights),
         is_finite_(is_finite),
         lanes_(winograd_kernels<T>().lanes),
-        operand_loan_(t_tiles),
         products_loan_(t_products),
         pixels_loan_(t_pixels) {}
 
   // Panels [first, last) of a group's channels.
-  void run(int64_t index, int64_t group, int64_t first, int64_t last) {
-    if (!is_finite_) return;
-    if (index != current_ || group != current_group_) arrange(index, group);
-    const int64_t bytes = kTilePlaces * strip_.size() * static_cast<int64_t>(sizeof(T));
+  void run(const Strip& strip, const TilePlaces<T>& operand, int64_t group, int64_t first,
+           int64_t last, const WeightPanels<T>& weights) {
+    const int64_t bytes = kTilePlaces * strip.size() * static_cast<int64_t>(sizeof(T));
     const int64_t at_once = std::max<int64_t>(kProductBytes / (bytes * weights_.columns(0)), 1);
     for (int64_t panel = first; panel < last; panel += at_once) {
       const int64_t end = std::min(panel + at_once, last);
       const int64_t columns = weights_.column(end) - weights_.column(panel);
-      const TilePlaces<T> products(products_loan_, strip_.size(), columns);
+      const TilePlaces<T> products(products_loan_, strip.size(), columns);
       for (int64_t place = 0; place < kTilePlaces; ++place) {
-        multiply(group, place, panel, end, products);
+        multiply(operand, weights, place, panel, end, products);
       }
-      over_images(tiles_, strip_, 0, strip_.lines, [&](const TileLines& lines) {
-        if (!transform_products(lines, products, group, weights_.column(panel), columns)) {
+      over_images(tiles_.window, strip, 0, strip.lines, [&](const TileLines& lines) {
+        if (!transform(strip, lines, products, group, weights_.column(panel), columns)) {
           is_finite_ = false;
         }
       });
@@ -122,53 +89,32 @@ class TileProduct {
   }
 
  private:
-  void arrange(int64_t index, int64_t group) {
-    current_ = index;
-    current_group_ = group;
-    strip_ = strips_[index];
-    operand_ =
-        TilePlaces<T>(operand_loan_, strip_.size(), rounded_up(product_.in_channels, lanes_));
-    over_images(tiles_, strip_, 0, strip_.lines,
-                [&](const TileLines& lines) { transform_tiles(lines, group); });
-  }
-
-  void transform_tiles(const TileLines& lines, int64_t group) {
-    const WindowProduct<T>& p = product_;
-    const Window& w = p.window;
-    const auto pixels = pixels_under<T>(pixels_loan_, w, lines, strip_);
-    const T* from = p.x + (lines.image * p.groups + group) * p.in_channels * w.in_size();
-    for (int64_t c = 0; c < p.in_channels; c += lanes_, from += lanes_ * w.in_size()) {
-      pixels.read(from, std::min(lanes_, p.in_channels - c));
-      transform_lines(pixels, lines, strip_.columns, operand_, c);
-    }
-  }
-
-  void multiply(int64_t group, int64_t place, int64_t first, int64_t last,
-                const TilePlaces<T>& products) const {
+  void multiply(const TilePlaces<T>& operand, const WeightPanels<T>& weights, int64_t place,
+                int64_t first, int64_t last, const TilePlaces<T>& products) const {
     const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
     for (int64_t panel = first; panel < last; ++panel) {
       const int width = weights_.width(panel);
-      const int64_t columns = weights_.columns(panel);
-      const int64_t column = weights_.column(panel) - weights_.column(first);
-      const detail::Split tiles = detail::split_at_most(strip_.size(), kernels.max_rows[width]);
+      const int64_t columns = weights_.columns(panel), column = weights_.column(panel);
+      const detail::Split tiles = detail::split_at_most(products.rows, kernels.max_rows[width]);
       for (int64_t part = 0; part < tiles.count; ++part) {
         const int64_t tile = tiles.begin(part);
         kernels.tile[width][1][tiles.size(part) - 1](
-            product_.in_channels, operand_.at(place, tile), operand_.row_step, 1,
-            weights_.at(group, place, panel), columns, products.at(place, tile) + column,
-            products.row_step, columns, false);
+            product_.in_channels, operand.at(place, tile), operand.row_step, 1,
+            weights.at(place, column), columns,
+            products.at(place, tile) + column - weights_.column(first), products.row_step, columns,
+            false);
       }
     }
   }
 
   // False: not all results are finite.
-  bool transform_products(const TileLines& lines, const TilePlaces<T>& products, int64_t group,
-                          int64_t first, int64_t count) {
+  bool transform(const Strip& strip, const TileLines& lines, const TilePlaces<T>& products,
+                 int64_t group, int64_t first, int64_t count) {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
     const WinogradKernels& kernels = winograd_kernels<T>();
-    const int64_t left = 2 * strip_.column, row = 2 * lines.line;
-    const int64_t columns = std::min(2 * strip_.columns, w.out[2] - left);
+    const int64_t left = 2 * strip.column, row = 2 * lines.line;
+    const int64_t columns = std::min(2 * strip.columns, w.out[2] - left);
     const int64_t rows = std::min(2 * lines.lines, w.out[1] - row);
     T* const pixels = pixels_loan_.template reserve<T>(2 * lines.lines * columns * lanes_);
     const int64_t pieces = columns == w.out[2] ? 1 : rows;
@@ -179,9 +125,9 @@ class TileProduct {
       for (int64_t i = 0; i < lines.lines; ++i) {
         T* const upper = pixels + 2 * i * columns * lanes_;
         is_finite &= kernels.products(
-            products.at(0, lines.first + i * strip_.columns) + c, products.step, products.row_step,
-            p.bias == nullptr ? nullptr : p.bias + channel, channels, strip_.columns, columns,
-            upper, 2 * i + 1 < rows ? upper + columns * lanes_ : nullptr);
+            products.at(0, lines.first + i * strip.columns) + c, products.step, products.row_step,
+            p.bias == nullptr ? nullptr : p.bias + channel, channels, strip.columns, columns, upper,
+            2 * i + 1 < rows ? upper + columns * lanes_ : nullptr);
       }
       T* const to = p.y + (lines.image * p.groups * p.out_channels + channel) * p.y_size +
                     row * w.out[2] + left;
@@ -194,18 +140,157 @@ class TileProduct {
   }
 
   const WindowProduct<T>& product_;
-  const TransformedWeights<T>& weights_;
-  const Window& tiles_;
-  const Strips& strips_;
+  const Tiles<T>& tiles_;
+  const Weights<T>& weights_;
   std::atomic<bool>& is_finite_;
   const int64_t lanes_;
-  ScratchLoan operand_loan_;
   ScratchLoan products_loan_;
   ScratchLoan pixels_loan_;
+};
+
+// One thread's work on strips of tiles: all weights are transformed.
+template <class T>
+class ByStrips {
+ public:
+  ByStrips(const Tiles<T>& tiles, const Weights<T>& weights, T* transformed,
+           std::atomic<bool>& is_finite)
+      : tiles_(tiles),
+        weights_(weights),
+        transformed_(transformed),
+        is_finite_(is_finite),
+        operand_loan_(t_tiles),
+        product_(tiles, weights, is_finite) {}
+
+  // Panels [first, last) of a group's channels.
+  void run(int64_t index, int64_t group, int64_t first, int64_t last) {
+    if (!is_finite_) return;
+    if (index != current_ || group != current_group_) arrange(index, group);
+    const int64_t size = kTilePlaces * weights_.step(0, weights_.panels());
+    product_.run(strip_, operand_, group, first, last,
+                 weights_.place(0, weights_.panels(), transformed_ + group * size));
+  }
+
+ private:
+  void arrange(int64_t index, int64_t group) {
+    const int64_t lanes = winograd_kernels<T>().lanes, channels = tiles_.product.in_channels;
+    current_ = index;
+    current_group_ = group;
+    strip_ = tiles_.strips[index];
+    operand_ = TilePlaces<T>(operand_loan_, strip_.size(), rounded_up(channels, lanes));
+    ScratchLoan pixels(t_seen);
+    for (int64_t c = 0; c < channels; c += lanes)
+      tiles_.transform(strip_, group, c, pixels, operand_);
+  }
+
+  const Tiles<T>& tiles_;
+  const Weights<T>& weights_;
+  T* const transformed_;
+  std::atomic<bool>& is_finite_;
+  ScratchLoan operand_loan_;
+  TileProduct<T> product_;
   int64_t current_ = -1, current_group_ = -1;
   Strip strip_{};
   TilePlaces<T> operand_;
 };
+
+// A group's product where all tiles are transformed at first, and panels of the weights then.
+template <class T>
+class ByPanels {
+ public:
+  ByPanels(const Tiles<T>& tiles, const Weights<T>& weights, std::atomic<bool>& is_finite)
+      : tiles_(tiles), weights_(weights), is_finite_(is_finite), operand_loan_(tile_weights()) {
+    const WindowProduct<T>& p = tiles.product;
+    const int64_t columns = rounded_up(p.in_channels, winograd_kernels<T>().lanes);
+    int64_t most = 0;
+    for (int64_t i = 0; i < tiles.strips.count(); ++i) {
+      most = std::max(most, tiles.strips[i].size());
+    }
+    const TilePlaces<T> one(nullptr, most, columns);
+    T* memory = operand_loan_.template reserve<T>(tiles.strips.count() * kTilePlaces * one.step);
+    for (int64_t i = 0; i < tiles.strips.count(); ++i, memory += kTilePlaces * one.step) {
+      operands_.emplace_back(memory, tiles.strips[i].size(), columns);
+    }
+  }
+
+  void run(int64_t group) const {
+    transform(group);
+    multiply(group);
+  }
+
+ private:
+  double work() const { return tiles_.product.work() / static_cast<double>(tiles_.product.groups); }
+
+  void transform(int64_t group) const {
+    const int64_t lanes = winograd_kernels<T>().lanes;
+    const int64_t blocks = detail::ceil_div(tiles_.product.in_channels, lanes);
+    const int64_t jobs = tiles_.strips.count() * blocks;
+    parallel_for(jobs, grain_of(work() / 32, jobs), [&](int64_t begin, int64_t end) {
+      ScratchLoan pixels(t_seen);
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t index = job / blocks;
+        tiles_.transform(tiles_.strips[index], group, job % blocks * lanes, pixels,
+                         operands_[static_cast<size_t>(index)]);
+      }
+    });
+  }
+
+  // Jobs are some panels, of which each thread goes through all strips, or through some of them
+  // where panels are few.
+  void multiply(int64_t group) const {
+    const int64_t bytes = kTilePlaces * weights_.step(0, 1) * static_cast<int64_t>(sizeof(T));
+    const detail::Split pieces =
+        detail::split_at_most(weights_.panels(), std::max<int64_t>(kPanelBytes / bytes, 1));
+    const int64_t strips = tiles_.strips.count();
+    const detail::Split shares{strips, pieces.count < int64_t{4} * num_threads() ? strips : 1};
+    const int64_t jobs = pieces.count * shares.count;
+    parallel_for(jobs, grain_of(work(), jobs), [&](int64_t begin, int64_t end) {
+      ScratchLoan buffer(t_panels);
+      TileProduct<T> product(tiles_, weights_, is_finite_);
+      WeightPanels<T> panels;
+      for (int64_t job = begin; job < end && is_finite_; ++job) {
+        if (job > begin) check_interrupt();
+        const int64_t piece = job / shares.count, share = job % shares.count;
+        const int64_t first = pieces.begin(piece), last = pieces.begin(piece + 1);
+        if (job == begin || share == 0) {
+          T* const memory = buffer.reserve<T>(kTilePlaces * weights_.step(first, last));
+          panels = weights_.place(first, last, memory);
+          weights_.transform(group, first, last, panels);
+        }
+        for (int64_t i = shares.begin(share); i < shares.begin(share + 1); ++i) {
+          product.run(tiles_.strips[i], operands_[static_cast<size_t>(i)], group, first, last,
+                      panels);
+        }
+      }
+    });
+  }
+
+  const Tiles<T>& tiles_;
+  const Weights<T>& weights_;
+  std::atomic<bool>& is_finite_;
+  ScratchLoan operand_loan_;
+  std::vector<TilePlaces<T>> operands_;  // of the strips
+};
+
+template <class T>
+int64_t count_tiles(const WindowProduct<T>& p) {
+  return p.images * tiles_of(p.window).out_size();
+}
+
+// Whether the tiles are less than the weights, and stay in a cache while panels go by.
+template <class T>
+bool has_few_tiles(const WindowProduct<T>& p) {
+  const int64_t bytes =
+      kTilePlaces * count_tiles(p) * p.in_channels * static_cast<int64_t>(sizeof(T));
+  return count_tiles(p) <= p.out_channels && bytes <= kTileBytes;
+}
+
+// Tiles of a strip where the weights are all transformed.
+template <class T>
+int64_t wanted_tiles(const WindowProduct<T>& p) {
+  const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
+  const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
+  return std::clamp(count_tiles(p) / (int64_t{4} * num_threads()), kFewTiles, fitting);
+}
 
 }  // namespace
 
@@ -213,21 +298,30 @@ ScratchBuffer& tile_weights() { return t_weights; }
 
 template <class T>
 bool suits_winograd(const WindowProduct<T>& p) {
-  const Window& w = p.window;
-  return has_tiles(w) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
+  return has_tiles(p.window) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
          p.origin == 0 && p.is_dense() && fills_vectors<T>(p.in_channels, p.out_channels) &&
-         p.images * tiles_of(w).out_size() >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
+         count_tiles(p) >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
 }
 
 template <class T>
-bool multiply_winograd(const WindowProduct<T>& product) {
-  const Window tiles = tiles_of(product.window);
-  ScratchLoan buffer(tile_weights());
-  const TransformedWeights<T> weights(product, buffer);
-  const Strips strips(tiles, product.images, wanted_tiles(product, tiles), kMostTiles);
+bool multiply_winograd(const WindowProduct<T>& given) {
   std::atomic<bool> is_finite = true;
-  over_strips(product, strips.count(), weights.panels(),
-              [&] { return TileProduct<T>(product, weights, tiles, strips, is_finite); });
+  WindowProduct<T> product = given;
+  const bool is_wide = has_few_tiles(product);
+  if (count_tiles(product) >= (is_wide ? kManyForPanels : kManyForKept)) product.forms = nullptr;
+  const bool by_panels = is_wide && product.forms == nullptr;
+  const Weights<T> weights(product);
+  const Tiles<T> tiles(product, tiles_of(product.window),
+                       by_panels ? kFewTiles : wanted_tiles(product));
+  if (by_panels) {
+    const ByPanels<T> way(tiles, weights, is_finite);
+    for (int64_t group = 0; group < product.groups && is_finite; ++group) way.run(group);
+    return is_finite;
+  }
+  ScratchLoan buffer(tile_weights());
+  T* const transformed = weights.all(buffer);
+  over_strips(product, tiles.strips.count(), weights.panels(),
+              [&] { return ByStrips<T>(tiles, weights, transformed, is_finite); });
   return is_finite;
 }
 

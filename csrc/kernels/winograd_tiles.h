@@ -50,11 +50,13 @@ ScratchBuffer& tile_weights();
 template <class T>
 struct TilePlaces {
   T* data = nullptr;
-  int64_t row_step = 0, step = 0;
+  int64_t rows = 0, row_step = 0, step = 0;
 
   TilePlaces() = default;
+  TilePlaces(T* data, int64_t rows, int64_t columns)
+      : data(data), rows(rows), row_step(odd_lines(columns)), step(odd_lines(rows * row_step)) {}
   TilePlaces(ScratchLoan& buffer, int64_t rows, int64_t columns)
-      : row_step(odd_lines(columns)), step(odd_lines(rows * row_step)) {
+      : TilePlaces(nullptr, rows, columns) {
     data = buffer.reserve<T>(kTilePlaces * step);
   }
   T* at(int64_t place, int64_t row) const { return data + place * step + row * row_step; }

@@ -11,6 +11,10 @@
 namespace tensorlike {
 namespace {
 
+// More stay as they are, and their scale runs with the elementwise steps after the product: scaled
+// weights would stand in memory beside those of who recorded the program.
+constexpr int64_t kMostScaled = 1 << 18;
+
 // y -> y * scale + shift, of captured numbers; -1: there is none.
 struct Affine {
   int y = -1, scale = -1, shift = -1;
@@ -151,6 +155,7 @@ class Channels {
     if (static_cast<size_t>(its_axis < 0 ? -its_axis : its_axis + 1) > ndim) return {};
     const size_t own = axis_of(its_axis, ndim);
     if (x->shape[own] != y.shape[axis]) return {};
+    if (affine.scale >= 0 && x->count > kMostScaled) return {};
     if (affine.scale < 0) return Ref<Value>(const_cast<RawTensor*>(x));
     const RawTensor* numbers = array(affine.scale);
     if (numbers == nullptr || numbers->dtype != y.dtype || numbers->shape.size() > y.shape.size()) {

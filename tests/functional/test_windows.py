@@ -340,3 +340,49 @@ def test_tiles_keep_what_is_not_finite_to_its_windows(value: float) -> None:
     np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
     is_finite = np.isfinite(wanted)
     np.testing.assert_allclose(found[is_finite], wanted[is_finite], rtol=1e-3, atol=1e-3)
+
+
+# Images, channels of a group in and out, groups, sizes: of fewer tiles than channels come out.
+WIDE = [
+    (1, 24, 200, 1, 11, 9),
+    (2, 40, 90, 1, 8, 8),
+    (1, 16, 40, 3, 10, 11),
+    (7, 33, 130, 1, 7, 7),
+    (1, 130, 512, 2, 14, 13),
+    (3, 700, 110, 1, 12, 11),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("images", "inside", "channels", "groups", "height", "width"), WIDE)
+def test_a_few_tiles_give_what_many_give(
+    images: int, inside: int, channels: int, groups: int, height: int, width: int, dtype: str
+) -> None:
+    """Of few the weights are transformed panel by panel, of many at first; by any threads."""
+    x = values(images, groups * inside, height, width, dtype=dtype)
+    weight = values(groups * channels, inside, 3, 3, dtype=dtype, seed=1)
+    dy = values(images, groups * channels, height, width, dtype=dtype, seed=2)
+    bias = values(groups * channels, dtype=dtype, seed=3)
+    many = 1 + 8 * max(inside, channels) // (images * height * width)
+
+    def run(x: Any, dy: Any) -> tuple[bytes, bytes]:
+        y = F.conv2d(x, weight, bias, padding=1, groups=groups)
+        dx = F.conv_transpose2d(dy, weight, padding=1, groups=groups)
+        return np.asarray(y[:images]).tobytes(), np.asarray(dx[:images]).tobytes()
+
+    wanted = run(F.concat([x] * many), F.concat([dy] * many))
+    before = tl.num_threads()
+    for threads in (1, 2, 5):
+        tl.set_num_threads(threads)
+        assert run(x, dy) == wanted
+    tl.set_num_threads(before)
+
+
+def test_a_few_tiles_keep_what_is_not_finite_to_its_windows() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 24, 9, 8)).astype("float32")
+    weight = np.asarray(values(300, 24, 3, 3, dtype="float32", seed=1)) / 100
+    x[1, 3, 4, 5] = np.inf
+    found = np.asarray(F.conv2d(tl.tensor(x), tl.tensor(weight), padding=1))
+    wanted = EXACT.call("convolution", x.astype("float64"), weight.astype("float64"), padding=1)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))

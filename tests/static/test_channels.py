@@ -125,6 +125,20 @@ def test_a_wrong_scale_would_be_seen() -> None:
     assert not np.allclose(np.asarray(found), np.asarray(FOLDED["scale"](x)))
 
 
+def test_large_weights_stay_as_they_are_and_are_there_once() -> None:
+    weight, scale = drawn(512, 64, 3, 3, dtype="float32"), drawn(512, 1, 1, dtype="float32")
+    x, shift = drawn(2, 64, 6, 6, dtype="float32"), drawn(512, 1, 1, dtype="float32")
+    before = tl.memory.stats()["allocated"]
+
+    def f(x: Any) -> Any:
+        return F.relu(F.multiply_add(F.conv2d(x, weight), scale, shift))
+
+    found, text = compiled(f, x)
+    assert "multiply_add" in text
+    assert tl.memory.stats()["allocated"] - before < 1 << 20
+    assert np.asarray(found).tobytes() == np.asarray(f(x)).tobytes()
+
+
 def test_a_training_program_is_left_alone() -> None:
     main, startup = static.Program(), static.Program()
     with static.program_guard(main, startup):

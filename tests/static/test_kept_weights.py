@@ -41,7 +41,16 @@ def same_bits(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("size", "inside", "columns"),
-    [(1, 64, 48), (7, 600, 40), (40, 33, 1), (130, 40, 1030), (200, 2100, 30), (3, 1025, 1)],
+    [
+        (1, 64, 48),
+        (7, 600, 40),
+        (40, 33, 1),
+        (130, 40, 1030),
+        (200, 2100, 30),
+        (3, 1025, 1),
+        (1024, 60, 70),
+        (1500, 33, 1),
+    ],
 )
 def test_products_have_the_same_bits(size: int, inside: int, columns: int, dtype: str) -> None:
     x = drawn((size, inside), dtype, 1)
@@ -88,6 +97,10 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
     "depthwise": ((2, 64, 14, 14), (64, 1, 5, 5), {"groups": 64, "padding": 2}),
     "dilated": ((1, 16, 20, 20), (24, 16, 3, 3), {"dilation": 2}),
     "3d": ((1, 8, 6, 7, 8), (16, 8, 3, 3, 3), {"padding": 1}),
+    "many windows": ((2, 8, 50, 50), (16, 8, 5, 5), {"stride": 2, "padding": 2}),
+    "few tiles": ((1, 24, 11, 9), (200, 24, 3, 3), {"padding": 1}),
+    "tiles": ((3, 24, 14, 14), (200, 24, 3, 3), {"padding": 1}),
+    "many tiles": ((1, 24, 50, 50), (40, 24, 3, 3), {"padding": 1}),
 }
 TILED: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "small images": ((1, 64, 7, 7), (64, 64, 3, 3), {"padding": 1}),
@@ -144,7 +157,7 @@ def test_one_program_takes_every_size_of_a_batch() -> None:
     run, changes = compiled(layer, ("n", 300))
     assert changes == {"keep": 1}
     run_images, _ = compiled(image, ("n", 8, 12, 12))
-    for size in (0, 1, 2, 3, 9, 16, 33, 100, 257, 5):
+    for size in (0, 1, 2, 3, 9, 16, 33, 100, 257, 1100, 5):
         x, y = drawn((size, 300), seed=size), drawn((size, 8, 12, 12), seed=size)
         assert same_bits(run(x), layer(x))
         assert same_bits(run_images(y), image(y))
@@ -220,3 +233,26 @@ def test_memory_goes_with_the_program() -> None:
     assert tl.memory.stats()["allocated"] - before >= 4 << 20
     del run
     assert tl.memory.stats()["allocated"] - before < 1 << 20
+
+
+MANY: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[int, ...]]] = {
+    "rows": (F.matmul, (1024, 512), (512, 512)),
+    "windows": (lambda x, w: F.conv2d(x, w, stride=2), (5, 256, 32, 32), (128, 256, 3, 3)),
+    "tiles": (F.conv2d, (3, 128, 18, 18), (256, 128, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_what_many_products_read_is_not_kept(name: str) -> None:
+    f, shape, of_weight = MANY[name]
+    weight, x = drawn(of_weight), drawn(shape, seed=1)
+    few = x[: shape[0] // 3]
+    run, changes = compiled(lambda x: f(x, weight), ("n", *shape[1:]))
+    assert changes == {"keep": 1}
+    wanted, of_few = np.asarray(f(x, weight)), np.asarray(f(few, weight))
+    before = tl.memory.stats()["allocated"]
+    assert same_bits(run(x), wanted)
+    assert tl.memory.stats()["allocated"] - before < 1 << 19
+    assert same_bits(run(few), of_few)
+    assert tl.memory.stats()["allocated"] - before >= 1 << 20
+    assert same_bits(run(x), wanted)

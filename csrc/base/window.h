@@ -83,13 +83,16 @@ struct PoolWindow : Window {
   // How far a window reaches along a row.
   int64_t span() const { return (kernel[2] - 1) * dilation[2] + 1; }
   bool is_dense() const { return dilation[0] == 1 && dilation[1] == 1 && dilation[2] == 1; }
-  // Whether windows are four elements of a row, side by side and within the input.
-  bool is_of_four() const {
+  // Whether windows are two or four elements of a row or of two, side by side and within the input.
+  bool is_side_by_side() const {
     for (int d = 0; d < kDims; ++d) {
       const int64_t end = (out[d] - 1) * stride[d] + (kernel[d] - 1) * dilation[d] + 1;
       if (before[d] != 0 || end > in[d]) return false;
     }
-    return !is_irregular && taps() == 4 && kernel[2] == 4 && stride[2] == 4 && dilation[2] == 1;
+    constexpr int64_t kFilling = 16;  // with fewer, eight elements each are not in vectors
+    const bool is_small = kernel[0] == 1 && kernel[1] <= 2 && (kernel[2] == 2 || kernel[2] == 4) &&
+                          (taps() < 8 || out[2] >= kFilling);
+    return !is_irregular && is_small && stride[2] == kernel[2] && dilation[2] == 1;
   }
   // Whether windows are better taken one by one than in rows: where they differ, are long or far
   // apart, or few of them are beside each other.

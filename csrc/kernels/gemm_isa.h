@@ -163,7 +163,7 @@ void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, 
     const T first = accumulate ? T{0} : start[i.kValue];
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
       sum[i.kValue][j.kValue] = V{} + first;
-      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
+      __builtin_prefetch(c + i.kValue * c_row + (kVectors + j.kValue) * kLanes<T>, 1);
     });
   });
   constexpr int64_t kAhead = 1024;  // panels follow each other: the next one arrives meanwhile

@@ -31,10 +31,11 @@ using Held = typename HeldAs<T>::Type;
 
 // ---- maxima ------------------------------------------------------------------------------------
 
-// The larger one; NaN where there is one.
+// The larger one; NaN where there is one. In this form compilers see a maximum.
 template <class T>
 TL_INLINE T larger(T most_yet, T x) {
-  return x > most_yet || x != x ? x : most_yet;
+  const T found = x > most_yet ? x : most_yet;
+  return x != x ? x : found;
 }
 
 template <class T>
@@ -53,22 +54,52 @@ T window_maximum(const PoolWindow& w, const Band& window, const T* x) {
   return lanes[0];
 }
 
-// Windows of four elements beside each other, straight from the input.
-template <class T>
-void maxima_of_four(const PoolWindow& w, const T* x, T* y) {
+// y[i] = the largest of the elements i * kColumns and on of a row, or of two.
+template <class T, int kRows, int kColumns>
+TL_INLINE void maxima_of_runs(const T* upper, const T* lower, int64_t first, int64_t end,
+                              T* __restrict__ y) {
+  const auto at = [&](int64_t i) __attribute__((always_inline)) {
+    if constexpr (kRows == 1) {
+      return upper[i];
+    } else {
+      return larger(upper[i], lower[i]);
+    }
+  };
+  for (int64_t i = first; i < end; ++i) {
+    const int64_t place = i * kColumns;
+    T found = larger(at(place), at(place + 1));
+    if constexpr (kColumns == 4) found = larger(larger(found, at(place + 2)), at(place + 3));
+    y[i] = found;
+  }
+}
+
+// Small windows side by side, straight from the input.
+template <class T, int kRows, int kColumns>
+void maxima_side_by_side(const PoolWindow& w, const T* x, T* y) {
   // Where rows end with their windows, all rows are one.
-  const bool is_flat = w.in[2] == 4 * w.out[2] && w.in_size() == 4 * w.out_size();
+  const bool is_flat =
+      kRows == 1 && w.in[2] == kColumns * w.out[2] && w.in_size() == kColumns * w.out_size();
   const int64_t columns = is_flat ? w.out_size() : w.out[2];
   for (int64_t begin = 0; begin < w.out_size(); begin += columns, y += columns) {
     const int64_t line = begin / w.out[2];
     const int64_t d = w.position(0, line / w.out[1], 0), h = w.position(1, line % w.out[1], 0);
     const T* const from = x + (d * w.in[1] + h) * w.in[2];
-    for (int64_t i = 0; i < columns; ++i) {
-      T found = from[i * 4];
-      for (int tap = 1; tap < 4; ++tap) found = larger(found, from[i * 4 + tap]);
-      y[i] = found;
-    }
+    const T* const lower = from + (kRows - 1) * w.dilation[1] * w.in[2];
+    const int64_t whole = columns - columns % kLanes;
+    maxima_of_runs<T, kRows, kColumns>(from, lower, 0, whole, y);
+    // The last vector meets what the one before has made.
+    const int64_t rest = whole == columns ? whole : most(0, columns - kLanes);
+    maxima_of_runs<T, kRows, kColumns>(from, lower, rest, columns, y);
   }
+}
+
+template <class T>
+void maxima_side_by_side(const PoolWindow& w, const T* x, T* y) {
+  const auto run =
+      w.kernel[1] == 1
+          ? (w.kernel[2] == 4 ? maxima_side_by_side<T, 1, 4> : maxima_side_by_side<T, 1, 2>)
+          : (w.kernel[2] == 4 ? maxima_side_by_side<T, 2, 4> : maxima_side_by_side<T, 2, 2>);
+  run(w, x, y);
 }
 
 // to[i] = the largest of three rows' elements i: in registers.
@@ -137,7 +168,7 @@ template <class T>
 void max(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
-  if (w.is_of_four()) return maxima_of_four(w, x, y);
+  if (w.is_side_by_side()) return maxima_side_by_side(w, x, y);
   if (w.is_by_window()) {
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;

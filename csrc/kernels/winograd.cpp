@@ -113,11 +113,11 @@ class TileProduct {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
     const WinogradKernels& kernels = winograd_kernels<T>();
-    const int64_t left = 2 * strip.column, row = 2 * lines.line;
+    const int64_t left = 2 * strip.column, row = first_row(w, lines.line), apart = w.dilation[1];
     const int64_t columns = std::min(2 * strip.columns, w.out[2] - left);
-    const int64_t rows = std::min(2 * lines.lines, w.out[1] - row);
+    const int64_t rows = std::min(2 * lines.lines, detail::ceil_div(w.out[1] - row, apart));
     T* const pixels = pixels_loan_.template reserve<T>(2 * lines.lines * columns * lanes_);
-    const int64_t pieces = columns == w.out[2] ? 1 : rows;
+    const int64_t pieces = columns == w.out[2] && apart == 1 ? 1 : rows;
     bool is_finite = true;
     for (int64_t c = 0; c < count && first + c < p.out_channels; c += lanes_) {
       const int64_t channels = std::min(lanes_, p.out_channels - first - c);
@@ -133,7 +133,7 @@ class TileProduct {
                     row * w.out[2] + left;
       for (int64_t i = 0; i < pieces; ++i) {
         kernels.scatter(pixels + i * columns * lanes_, channels, p.y_size, rows / pieces * columns,
-                        to + i * w.out[2]);
+                        to + i * apart * w.out[2]);
       }
     }
     return is_finite;

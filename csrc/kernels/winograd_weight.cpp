@@ -89,8 +89,9 @@ class TileDots {
 
   void transform_dy(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {
     const Window& w = c_.window;
-    const PixelVectors<T> pixels(buffer, 2 * lines.line, 2 * strip_.column, 2 * lines.lines,
-                                 2 * strip_.columns, w.out[1], w.out[2]);
+    const PixelVectors<T> pixels(buffer, first_row(w, lines.line), 2 * strip_.column,
+                                 2 * lines.lines, 2 * strip_.columns, w.out[1], w.out[2],
+                                 w.dilation[1]);
     pixels.read(dy_ + (lines.image * c_.out_channels + channel) * w.out_size(),
                 std::min(lanes_, c_.out_channels - channel));
     for (int64_t i = 0; i < lines.lines; ++i) {

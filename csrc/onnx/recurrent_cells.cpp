@@ -47,7 +47,7 @@ double next(const Items* numbers, size_t& at, double usual) {
 class Step {
  public:
   Step(Calls& calls, const Cell& cell, const Steps& given)
-      : calls_(calls), cell_(cell), given_(given), size_(given.columns.spec.shape[0]) {}
+      : calls_(calls), cell_(cell), given_(given), size_(given.h.spec.shape.back()) {}
 
   // The states after it: the hidden one, and the cell.
   Items run(const Item& own, const Item& h, const Item& c) const {
@@ -72,7 +72,7 @@ class Step {
 
   // What a hidden state adds to some of the gates.
   Item inner(const Item& h, int64_t first, int64_t count) const {
-    const Item made = one("matmul", {h, gates(given_.columns, first, count)});
+    const Item made = given_.product(calls_, h, first * size_, count * size_);
     return sum(made, gates(given_.bias, first, count));
   }
 

@@ -2,6 +2,7 @@
 // functions, bounds, peepholes, or a reset before the product. A scan over the steps.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "onnx/rules.h"
@@ -30,8 +31,9 @@ struct Cell {
 // What one direction is given, its gates in ONNX's order.
 struct Steps {
   Tensor sums;  // what the inputs add to the gates: steps, examples, gates
-  Tensor columns, bias;
-  Tensor h;
+  // What a state adds to so many elements of the gates from one on, as calls of the scan's body.
+  std::function<Item(Calls& calls, const Item& h, int64_t first, int64_t count)> product;
+  Tensor bias, h;
   std::optional<Tensor> c = {}, peepholes = {}, lengths = {};
 };
 

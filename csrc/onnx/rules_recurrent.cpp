@@ -107,26 +107,62 @@ States of_lengths(const RuleCall& call, const CellKind& kind, Items args, bool i
   return {all.tensor("states"), end, kind.cell == "lstm" ? ended(made[1], args[3]) : end};
 }
 
+// A direction's weights for its inputs or for its states: reals, whose rows are gates, or bytes
+// with scales and zero points, whose columns are.
+struct Weights {
+  Tensor matrix;
+  std::optional<Tensor> scale = {}, zero = {};
+
+  bool is_real() const { return !scale; }
+  int64_t gates() const { return matrix.spec.shape[is_real() ? 0 : 1]; }
+  int64_t size() const { return matrix.spec.shape[is_real() ? 1 : 0]; }
+  // What they make of inputs or states: all gates, or so many from one on. Reals become bytes in a
+  // range of their own: inputs of all steps, or states before a step.
+  Item product(Calls& calls, const Item& x, int64_t first, int64_t count) const {
+    if (is_real()) {
+      const Tensor part = count == gates() ? matrix : rows(calls, matrix, first, first + count);
+      const Item columns(
+          calls.one("permute_dims", {Item(part)}, {{"axes", list_of(std::vector<int64_t>{1, 0})}}));
+      return Item(calls.one("matmul", {x, columns}));
+    }
+    const Named values{{"a", x},
+                       {"b", Item(matrix)},
+                       {"b_scale", Item(*scale)},
+                       {"b_zero", Item(*zero)},
+                       {"bias", Item()}};
+    return run_body(*find_entry("com.microsoft", "DynamicQuantizeMatMul", 1), values, calls, 1)[0];
+  }
+};
+
+Weights weights_of(const RuleCall& call, const std::string& name, int64_t direction) {
+  const auto own = [&](const std::string& part) {
+    return element(call.calls, call.tensor(part), direction);
+  };
+  Weights found{own(name)};
+  if (found.matrix.spec.shape.size() != 2) {
+    call.refuse(name, "must be weights of as many axes as the standard says",
+                to_string(found.matrix.spec));
+  }
+  if (!has(call, (name + "_scale").c_str())) return found;
+  found.scale = own(name + "_scale");
+  found.zero = own(name + "_zero");
+  return found;
+}
+
 // A direction's weights, and where it starts.
 struct Given {
-  Tensor w, r, b, own_b, h, c;
+  Weights w, r;
+  Tensor b, own_b, h, c;
 };
 
 Given given_to(const RuleCall& call, const CellKind& kind, int64_t direction) {
   Calls& calls = call.calls;
   const Tensor& x = call.tensor("x");
-  Given found{element(calls, call.tensor("w"), direction),
-              element(calls, call.tensor("r"), direction),
-              {},
-              {},
-              {},
-              {}};
-  const Dims& inner = found.r.spec.shape;
-  if (inner.size() != 2 || found.w.spec.shape.size() != 2 || x.spec.shape.size() != 3) {
-    call.refuse("r", "must be weights of as many axes as the standard says",
-                to_string(found.r.spec));
+  if (x.spec.shape.size() != 3) {
+    call.refuse("x", "must have as many axes as the standard says", to_string(x.spec));
   }
-  const int64_t size = inner[1], gates = inner[0], batch = x.spec.shape[1];
+  Given found{weights_of(call, "w", direction), weights_of(call, "r", direction), {}, {}, {}, {}};
+  const int64_t size = found.r.size(), gates = found.r.gates(), batch = x.spec.shape[1];
   const Item zero(calls.known(cast(*RawTensor::scalar(DType::kFloat32, 0.0), x.spec.dtype)));
   const auto zeros = [&](const std::vector<int64_t>& shape) {
     return calls.one("broadcast_to", {zero}, {{"shape", list_of(shape)}});
@@ -146,23 +182,20 @@ Given given_to(const RuleCall& call, const CellKind& kind, int64_t direction) {
   return found;
 }
 
-Tensor turned(Calls& calls, const Tensor& matrix) {
-  return calls.one("permute_dims", {Item(matrix)}, {{"axes", list_of(std::vector<int64_t>{1, 0})}});
-}
-Item sums_of(const RuleCall& call, const Tensor& w) {
-  return call.one("matmul", {call.item("x"), Item(turned(call.calls, w))});
+Item sums_of(const RuleCall& call, const Weights& w) {
+  return w.product(call.calls, call.item("x"), 0, w.gates());
 }
 
 States by_op(const RuleCall& call, const CellKind& kind, const Given& given, bool is_back) {
   Calls& calls = call.calls;
-  Item sums = sums_of(call, ordered(calls, given.w, kind));
+  Item sums = sums_of(call, {ordered(calls, given.w.matrix, kind)});
   Tensor own = ordered(calls, given.own_b, kind);
   if (call.is_given("b")) {
     Item bias(ordered(calls, given.b, kind));
     if (kind.joins_biases) bias = call.one("add", {bias, Item(own)});
     sums = call.one("add", {sums, bias});
   }
-  Items args{sums, Item(ordered(calls, given.r, kind)), Item(given.h)};
+  Items args{sums, Item(ordered(calls, given.r.matrix, kind)), Item(given.h)};
   if (kind.cell == "lstm") args.emplace_back(given.c);
   if (kind.cell == "gru") args.emplace_back(std::move(own));
   if (has(call, "lengths")) return of_lengths(call, kind, std::move(args), is_back);
@@ -175,7 +208,10 @@ States by_op(const RuleCall& call, const CellKind& kind, const Given& given, boo
 States by_scan(const RuleCall& call, const CellKind& kind, const Cell& cell, const Given& given,
                int64_t direction, bool is_back) {
   const Item sums = call.one("add", {sums_of(call, given.w), Item(given.b)});
-  Steps steps{sums.tensor("sums"), turned(call.calls, given.r), given.own_b, given.h};
+  const auto product = [&](Calls& calls, const Item& h, int64_t first, int64_t count) {
+    return given.r.product(calls, h, first, count);
+  };
+  Steps steps{sums.tensor("sums"), product, given.own_b, given.h};
   if (kind.cell == "lstm") steps.c = given.c;
   if (has(call, "p")) steps.peepholes = element(call.calls, call.tensor("p"), direction);
   if (has(call, "lengths")) {
@@ -217,8 +253,9 @@ Items recurrent(const RuleCall& call, const CellKind& kind) {
     const Cell& cell = own[static_cast<size_t>(i)];
     const Given given = given_to(call, kind, i);
     const bool is_back = i == 1 || direction == "reverse";
-    const States found = is_usual(call, kind, cell) ? by_op(call, kind, given, is_back)
-                                                    : by_scan(call, kind, cell, given, i, is_back);
+    const bool is_ours = given.r.is_real() && is_usual(call, kind, cell);
+    const States found =
+        is_ours ? by_op(call, kind, given, is_back) : by_scan(call, kind, cell, given, i, is_back);
     const auto spread = [&](const Tensor& x, size_t axis) {
       std::vector<int64_t> shape(x.spec.shape.begin(), x.spec.shape.end());
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
@@ -238,26 +275,9 @@ Items lstm(const RuleCall& call) { return recurrent(call, kLstm); }
 Items gru(const RuleCall& call) { return recurrent(call, kGru); }
 Items rnn(const RuleCall& call) { return recurrent(call, kRnn); }
 
-// Weights whose bytes are (directions, columns, rows), as reals in the usual order.
-Item of_bytes(const RuleCall& call, const std::string& name) {
-  const Tensor& bytes = call.tensor(name);
-  if (bytes.spec.shape.size() != 3) {
-    call.refuse(name, "must be weights of directions", to_string(bytes.spec));
-  }
-  const std::vector<int64_t> along{bytes.spec.shape[0], 1, -1};
-  const auto real = [&](const Tensor& x) {
-    return call.one("astype", {Item(x)}, {{"dtype", Item(DType::kFloat32)}});
-  };
-  const Item zero = call.reshaped(real(call.tensor(name + "_zero")).tensor("a zero"), along);
-  const Item moved = call.one("subtract", {real(bytes), zero});
-  const Item scale = call.reshaped(call.tensor(name + "_scale"), along);
-  return permuted(call, call.one("multiply", {moved, scale}), {0, 2, 1});
-}
-
 Items quantized_lstm(const RuleCall& call) {
   Named values = call.values;
   values["layout"] = Item(int64_t{0});
-  for (const char* name : {"w", "r"}) values[name] = of_bytes(call, name);
   return recurrent({call.entry, values, call.calls, call.outputs}, kLstm);
 }
 

@@ -126,6 +126,24 @@ CASES = {
          scale(0.2), np.array(100, np.uint8)],
         ["uint8"], {"axis": 1},
     ),
+    # One example: of several, the last bit of a state may decide how all are rounded.
+    "DynamicQuantizeLSTM": (
+        [
+            floats(7, 1, 6), integers(np.int8, 2, 6, 20), integers(np.int8, 2, 5, 20),
+            floats(2, 40), None, floats(2, 1, 5), floats(2, 1, 5), None,
+            np.full((2, 20), 0.004, np.float32), np.zeros((2, 20), np.int8), scale(0.006)[None].repeat(2),
+            np.zeros(2, np.int8),
+        ],
+        ["float32", "float32", "float32"], {"hidden_size": 5, "direction": "bidirectional"},
+    ),
+    "DynamicQuantizeLSTM, backwards, bounded": (
+        [
+            floats(9, 1, 3), integers(np.uint8, 1, 3, 16), integers(np.uint8, 1, 4, 16),
+            floats(1, 32), None, None, None, None, scale(0.01)[None], np.array([131], np.uint8),
+            scale(0.006)[None], np.array([99], np.uint8),
+        ],
+        ["float32", "", "float32"], {"hidden_size": 4, "direction": "reverse", "clip": 0.7},
+    ),
     "FusedConv": (
         [floats(1, 2, 5, 5), floats(3, 2, 3, 3), floats(3)], ["float32"],
         {"activation": "Relu", "pads": [1, 1, 1, 1]},

@@ -1,4 +1,4 @@
-"""Convolutions of few windows, of channels by themselves, and pools of four: ways of their own."""
+"""Convolutions of few windows, of channels by themselves, small pools: ways of their own."""
 
 from __future__ import annotations
 
@@ -136,14 +136,55 @@ def test_an_infinite_element_is_seen_by_its_windows_alone(where: tuple[int, int]
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("sizes", [(5, 16), (5, 19), (1, 4), (96, 64), (3, 3, 8)])
-def test_the_largest_of_four_beside_each_other(sizes: tuple[int, ...]) -> None:
-    x = np.random.default_rng(1).standard_normal((2, 3, *sizes)).astype(np.float32)
-    x[0, 1, ..., 2] = np.nan
-    x[1, 2] = -np.inf
-    ones = (1,) * (len(sizes) - 1)
+@pytest.mark.parametrize("apart", [2, 3, 5])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_rows_that_are_apart_go_the_way_of_rows_that_are_not(kind: str, apart: int) -> None:
+    random = np.random.default_rng(3)
+    x = tl.tensor(random.standard_normal((2, 24, 12 * apart, 20)).astype(kind))
+    w = tl.tensor(random.standard_normal((26, 24, 3, 3)).astype(kind))
+
+    def loss(w: Any, x: Any, apart: int) -> Any:
+        y = F.convolution(x, w, padding=(apart, 1), dilation=(apart, 1))
+        return F.sum(F.square(y)), y
+
+    slope, found = tl.grad(loss, has_aux=True)(w, x, apart)
+    slopes = np.zeros(w.shape)
+    for phase in range(apart):
+        own, wanted = tl.grad(loss, has_aux=True)(w, x[:, :, phase::apart], 1)
+        # To the bit: another way, which takes twice as long, has another order of sums.
+        np.testing.assert_array_equal(np.asarray(found[:, :, phase::apart]), np.asarray(wanted))
+        slopes += np.asarray(own)
+    rtol = 1e-4 if kind == "float32" else 1e-10
+    np.testing.assert_allclose(np.asarray(slope), slopes, rtol=rtol, atol=rtol * slopes.std())
+
+
+KINDS = ["float32", "float64", "bfloat16", "int8", "uint8", "int32"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("window", [(1, 2), (1, 4), (2, 2), (2, 4)])
+@pytest.mark.parametrize("sizes", [(5, 16), (5, 19), (2, 4), (4, 2), (7, 131), (3, 5, 70)])
+def test_the_largest_of_few_beside_each_other(
+    sizes: tuple[int, ...], window: tuple[int, int], kind: str
+) -> None:
+    random = np.random.default_rng(1)
+    x = random.integers(0, 100, (2, 3, *sizes)).astype(np.float64)
+    if kind.startswith(("float", "bf")):
+        x = np.where(x < 5, np.nan, np.where(x < 10, -np.inf, np.where(x < 15, -0.0, x)))
+    given = F.astype(tl.tensor(x), kind)
+    ones = (1,) * (len(sizes) - 2)
     pool = {2: F.max_pool2d, 3: F.max_pool3d}[len(sizes)]
-    found = np.asarray(pool(tl.tensor(x), (*ones, 4), stride=(*ones, 4)))
-    count = sizes[-1] // 4
-    parts = x[..., : 4 * count].reshape(*x.shape[:-1], count, 4)
-    np.testing.assert_array_equal(found, parts.max(axis=-1))
+    for step, apart in ((1, 1), (2, 1), (3, 2)):
+        rows = (sizes[-2] - (window[0] - 1) * apart - 1) // step + 1
+        columns = sizes[-1] // window[1]
+        if rows < 1 or columns < 1:
+            continue
+        found = pool(
+            given, (*ones, *window), stride=(*ones, step, window[1]), dilation=(*ones, apart, 1)
+        )
+        wanted = np.full((*x.shape[:-2], rows, columns), -np.inf)
+        for row, column in product(*map(range, window)):
+            lines = slice(row * apart, row * apart + (rows - 1) * step + 1, step)
+            seen = x[..., lines, column : columns * window[1] : window[1]]
+            wanted = np.maximum(wanted, seen)
+        np.testing.assert_array_equal(np.asarray(F.astype(found, "float64")), wanted)

@@ -8,6 +8,7 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from ..element_types import converted
+from ..entries import apply_entry, entry_for
 from ..rule_table import rule
 
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
@@ -76,6 +77,54 @@ def _with_start(states: Any, start: Any, ends: Any) -> Any:
     return F.gather(F.concat([F.expand_dims(start, 0), states], axis=0), *ends, axes=(0, 1))
 
 
+class Rows:
+    """Weights of reals, a row for each gate of each element of the state."""
+
+    is_real = True
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        self.size: int = rows.shape[-1]
+
+    def of(self, number: int) -> Rows:
+        """Those of a direction."""
+        return Rows(self.rows[number])
+
+    def part(self, first: int | None, last: int | None) -> Rows:
+        """Some of the rows."""
+        return Rows(self.rows[first:last])
+
+    def product(self, x: Any) -> Any:
+        """What they make of an input or a state."""
+        return F.matmul(x, F.permute_dims(self.rows, (1, 0)))
+
+
+class Bytes:
+    """Weights of 8-bit integers, a column for each gate of each element of the state.
+
+    What they are multiplied by becomes bytes in a range of its own: an input of all steps, or the
+    state before a step.
+    """
+
+    is_real = False
+
+    def __init__(self, columns: Any, scale: Any, zero: Any) -> None:
+        self.given = (columns, scale, zero)
+        self.size: int = columns.shape[-2]
+
+    def of(self, number: int) -> Bytes:
+        """Those of a direction."""
+        return Bytes(*(x[number] for x in self.given))
+
+    def product(self, x: Any) -> Any:
+        """What they make of an input or a state."""
+        entry = entry_for("com.microsoft", "DynamicQuantizeMatMul", 1)
+        assert entry is not None, "there is an entry of this op"
+        columns, scale, zero = self.given
+        values = {"a": x, "b": columns, "b_scale": scale, "b_zero": zero, "bias": None}
+        return apply_entry(entry, values, 1)[0]
+
+
 class Direction:
     """One direction of a recurrence, with the tensors that belong to it."""
 
@@ -88,8 +137,8 @@ class Direction:
         self.input_forget: int = how["input_forget"]
         self.functions = how["functions"]
         self.lengths = given["lengths"]
-        self.w, self.r = given["w"][number], given["r"][number]
-        size = self.r.shape[-1]
+        self.w, self.r = given["w"].of(number), given["r"].of(number)
+        size = self.r.size
         self.size = size
         gates = _GATES[kind]
         if given["b"] is None:
@@ -105,16 +154,16 @@ class Direction:
 
     def run(self, is_usual: bool) -> tuple[Any, Any, Any]:
         """The states after each step, the last one, and the last cell state."""
-        plain = is_usual and self.clip is None and self.p is None
+        plain = is_usual and self.clip is None and self.p is None and self.r.is_real
         if plain and not self.input_forget and (self.kind != "GRU" or self.before_reset):
             return self._by_op()
         return self._by_scan()
 
     def _by_op(self) -> tuple[Any, Any, Any]:
         order = _ORDER[self.kind]
-        w, r = _blocks(self.w, order), _blocks(self.r, order)
+        w, r = _blocks(self.w.rows, order), _blocks(self.r.rows, order)
         b, rb = _blocks(self.b, order), _blocks(self.rb, order)
-        product = F.matmul(self.x, F.permute_dims(w, (1, 0)))
+        product = Rows(w).product(self.x)
         bias = b if self.kind == "GRU" else b + rb
         if self.lengths is None:
             ys, cells = self._recurrence(product + bias, r, rb, reverse=self.reverse)
@@ -153,7 +202,7 @@ class Direction:
         return F.where(F.expand_dims(is_on, -1), ys, 0), last, last_cell
 
     def _by_scan(self) -> tuple[Any, Any, Any]:
-        sums = F.matmul(self.x, F.permute_dims(self.w, (1, 0))) + self.b
+        sums = self.w.product(self.x) + self.b
         steps = F.arange(self.x.shape[0])
         cell = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.kind]
 
@@ -173,25 +222,25 @@ class Direction:
         return x if self.clip is None else F.minimum(F.maximum(x, -self.clip), self.clip)
 
     def _rnn(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
-        total = own + F.matmul(h, F.permute_dims(self.r, (1, 0))) + self.rb
+        total = own + self.r.product(h) + self.rb
         return self.functions[0](self._clipped(total)), c
 
     def _gru(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
         n = self.size
-        rows = F.permute_dims(self.r, (1, 0))
-        gates = own[:, : 2 * n] + F.matmul(h, rows[:, : 2 * n]) + self.rb[: 2 * n]
+        both, last = self.r.part(None, 2 * n), self.r.part(2 * n, None)
+        gates = own[:, : 2 * n] + both.product(h) + self.rb[: 2 * n]
         gates = self.functions[0](self._clipped(gates))
         update, reset = gates[:, :n], gates[:, n:]
         if self.before_reset:
-            inner = reset * (F.matmul(h, rows[:, 2 * n :]) + self.rb[2 * n :])
+            inner = reset * (last.product(h) + self.rb[2 * n :])
         else:
-            inner = F.matmul(reset * h, rows[:, 2 * n :]) + self.rb[2 * n :]
+            inner = last.product(reset * h) + self.rb[2 * n :]
         candidate = self.functions[1](self._clipped(own[:, 2 * n :] + inner))
         return (1 - update) * candidate + update * h, c
 
     def _lstm(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
         n = self.size
-        total = own + F.matmul(h, F.permute_dims(self.r, (1, 0))) + self.rb
+        total = own + self.r.product(h) + self.rb
         i, o, f, g = (total[:, k * n : (k + 1) * n] for k in range(4))
         if self.p is not None:
             i, f = i + self.p[:n] * c, f + self.p[2 * n :] * c
@@ -247,7 +296,7 @@ def lstm(
     **how: Any,
 ) -> Any:  # fmt: skip
     """A long short-term memory."""
-    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": c, "p": p}
+    given = {"w": Rows(w), "r": Rows(r), "b": b, "lengths": lengths, "h": h, "c": c, "p": p}
     return _recurrence("LSTM", x, given, how)
 
 
@@ -256,7 +305,7 @@ def gru(
     x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, *, hidden_size: Any, **how: Any
 ) -> Any:
     """A gated recurrent unit."""
-    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
+    given = {"w": Rows(w), "r": Rows(r), "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
     return _recurrence("GRU", x, given, how)
 
 
@@ -265,7 +314,7 @@ def rnn(
     x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, *, hidden_size: Any, **how: Any
 ) -> Any:
     """A plain recurrence."""
-    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
+    given = {"w": Rows(w), "r": Rows(r), "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
     return _recurrence("RNN", x, given, how)
 
 
@@ -275,12 +324,6 @@ def quantized_lstm(
     r_scale: Any, r_zero: Any, *, hidden_size: Any, **how: Any,
 ) -> Any:  # fmt: skip
     """A long short-term memory whose weights are bytes, in the other order of axes."""
-    w, r = _of_bytes(w, w_scale, w_zero), _of_bytes(r, r_scale, r_zero)
-    return lstm(x, w, r, b, lengths, h, c, p, hidden_size=hidden_size, layout=0, **how)
-
-
-def _of_bytes(weight: Any, scale: Any, zero: Any) -> Any:
-    """(directions, columns, rows) of bytes as (directions, rows, columns) of reals."""
-    shape = (weight.shape[0], 1, -1)
-    real = converted(weight, "float32") - F.reshape(converted(zero, "float32"), shape)
-    return F.permute_dims(real * F.reshape(scale, shape), (0, 2, 1))
+    given = {"w": Bytes(w, w_scale, w_zero), "r": Bytes(r, r_scale, r_zero)}
+    given |= {"b": b, "lengths": lengths, "h": h, "c": c, "p": p}
+    return _recurrence("LSTM", x, given, {**how, "layout": 0})

@@ -90,6 +90,7 @@ SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
         tiny.layers,
         tiny.views,
         tiny.chain,
+        tiny.steps,
         tiny.python_kind,
     ),
     "calls": (calls.calls, calls.training),

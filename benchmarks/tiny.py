@@ -14,6 +14,7 @@ import tensorlike as tl
 import tensorlike.functional as F
 
 CHAIN = 20
+PARAMETERS = 100
 
 
 class Wrapped(tl.TensorBase):
@@ -180,6 +181,37 @@ def chain(settings: Settings) -> list[Result]:
     )
     name = f"forward and backward of {CHAIN} ops, 8 elements, per op"
     return timings.results(name, {"PyTorch": 0.08}, per=CHAIN)
+
+
+def step_of(optimizer: Any, parameter: Any) -> Any:
+    """A step, and one of the parameters after it."""
+    optimizer.step()
+    return parameter.detach()
+
+
+def steps(settings: Settings) -> list[Result]:
+    """An optimiser's step over many small parameters; the bar is for PyTorch's fused one."""
+    data = [arrays(8, 8) for _ in range(PARAMETERS)]
+    found = []
+    for name, ours, theirs, more in (
+        ("Adam", tl.optim.Adam, torch.optim.Adam, {}),
+        ("SGD with momentum", tl.optim.SGD, torch.optim.SGD, {"momentum": 0.9}),
+    ):
+        own = [tl.Parameter(p) for p, _ in data]
+        others = [torch.nn.Parameter(torch.tensor(p)) for p, _ in data]
+        for p, q, (_, gradient) in zip(own, others, data, strict=True):
+            p.grad, q.grad = tl.tensor(gradient), torch.tensor(gradient)
+        optimizers = {
+            "tensorlike": (ours(own, lr=1e-3, **more), own[-1]),
+            "PyTorch, fused": (theirs(others, lr=1e-3, fused=True, **more), others[-1]),
+        }
+        contenders = {
+            who: Contender("step(o, p)", {"step": step_of, "o": optimizer, "p": parameter})
+            for who, (optimizer, parameter) in optimizers.items()
+        }
+        title = f"a step of {name}, {PARAMETERS} parameters of 8 x 8"
+        found += time_in_turns(contenders, settings).results(title, {"PyTorch, fused": 0.25})
+    return found
 
 
 def python_kind(settings: Settings) -> list[Result]:

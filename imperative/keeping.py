@@ -101,10 +101,16 @@ def number_in(holder: Any, name: str, dtype: Any) -> Any:
     return found.number(holder, name, dtype)
 
 
-def counted(counts: list[int], index: int) -> Any:
-    """Counts on by one: the number, or, where a call is recorded, a tensor of float64."""
+def counted(counts: list[int], indices: Sequence[int]) -> Any:
+    """Counts on by one what has been counted as far: the number, or a tensor of float64.
+
+    A tensor where a call is recorded, in which each is counted alone.
+    """
     found = recorder_now()
     if found is not None:
+        (index,) = indices
         return found.count(counts, index)
-    counts[index] += 1
-    return counts[index]
+    number = counts[indices[0]] + 1
+    for index in indices:
+        counts[index] = number
+    return number

@@ -387,7 +387,7 @@ def _describe(x: Any) -> str:
 
 
 # An optimiser's step: a scalar function whose results replace the parameter and the state, in their
-# own memory where nobody else holds it.
+# own memory where nobody else holds it. Of many parameters where lists hold an item for each.
 replace = _C.replace
 
 _C.set_hooks(

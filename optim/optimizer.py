@@ -1,8 +1,9 @@
-"""Optimisers: each step is one fused program per parameter, declared in opdecl/optimizer.yaml."""
+"""Optimisers: a step is one fused program per parameter, declared in opdecl/optimizer.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..imperative import (
     replace,
     stop_gradient,
 )
-from ..imperative.keeping import counted, keep, keeper_now, number_in
+from ..imperative.keeping import counted, keep, keeper_now, number_in, recorder_now
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, saved, set_all
 
@@ -106,8 +107,11 @@ class Optimizer:
             self._keep_rate(self.parameters[0].dtype)
             pairs = list(keeper.append_backward(loss, self.parameters, no_grad_set))
         numbers = {id(x): i for i, x in enumerate(self.parameters)}
+        gradients: list[Tensor | None] = [None] * len(self.parameters)
         for parameter, gradient in pairs:
-            self._update(numbers[id(parameter)], parameter, gradient)
+            index = numbers[id(parameter)]
+            gradients[index] = gradient
+            self._move([index], gradients)
         return pairs
 
     def _rate(self, dtype: Any) -> Any:
@@ -146,10 +150,21 @@ class Optimizer:
 
     def step(self) -> None:
         """Moves every parameter that has a gradient."""
-        for index, parameter in enumerate(self.parameters):
-            gradient = parameter.grad
-            if gradient is not None:
-                self._update(index, parameter, gradient)
+        gradients = [parameter.grad for parameter in self.parameters]
+        moved = [index for index, gradient in enumerate(gradients) if gradient is not None]
+        # What is recorded reads the settings and the count of each.
+        one_by_one = recorder_now() is not None
+        for members in [[index] for index in moved] if one_by_one else self._alike(moved):
+            self._move(members, gradients)
+
+    def _move(self, members: Sequence[int], gradients: Sequence[Tensor | None]) -> None:
+        """Moves parameters, by their numbers, that one update with the same numbers is for."""
+        parameters, chosen, *moments = (
+            column if len(column) == len(members) else [column[index] for index in members]
+            for column in (self.parameters, gradients, *self._moments())
+        )
+        name, numbers = self._update(members, self.parameters[members[0]].dtype)
+        replace((parameters, *moments), name, parameters, chosen, *moments, *numbers)
 
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Copies of the state and of the learning rate, as `safetensors.numpy` saves them.
@@ -214,7 +229,19 @@ class Optimizer:
         """Tensors and counts, a list with an item for each parameter under each name."""
         return {}
 
-    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
+    def _moments(self) -> Sequence[list[Tensor]]:
+        """The tensors among the state, which an update reads and replaces."""
+        return ()
+
+    def _alike(self, moved: list[int]) -> Iterable[Sequence[int]]:
+        """Parameters, by their numbers and in their order, in groups of which one update is.
+
+        They differ where the update's numbers do.
+        """
+        return [moved] if moved else []
+
+    def _update(self, members: Sequence[int], dtype: Any) -> tuple[str, list[Any]]:
+        """A declared function of parameter, gradient and moments, and the numbers that it takes."""
         raise ParameterError("an optimiser must define _update()", op=type(self).__name__)
 
 
@@ -255,14 +282,13 @@ class SGD(Optimizer):
     def _state(self) -> dict[str, list[Any]]:
         return {"velocity": self._velocity}
 
-    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        rate = self._rate(parameter.dtype)
+    def _moments(self) -> Sequence[list[Tensor]]:
+        return (self._velocity,) if self._velocity else ()
+
+    def _update(self, members: Sequence[int], dtype: Any) -> tuple[str, list[Any]]:
         if self._velocity:
-            velocity = self._velocity[index]
-            targets = (parameter, velocity)
-            replace(targets, "momentum_step", parameter, gradient, velocity, rate, self.momentum)
-        else:
-            replace((parameter,), "sgd_step", parameter, gradient, rate)
+            return "momentum_step", [self._rate(dtype), self.momentum]
+        return "sgd_step", [self._rate(dtype)]
 
 
 class Adam(Optimizer):
@@ -320,28 +346,33 @@ class Adam(Optimizer):
     def _state(self) -> dict[str, list[Any]]:
         return {"steps": self._steps, "first": self._first, "second": self._second}
 
-    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        corrections = self._corrections(index, parameter.dtype)
-        state = (self._first[index], self._second[index])
+    def _moments(self) -> Sequence[list[Tensor]]:
+        return self._first, self._second
+
+    def _alike(self, moved: list[int]) -> Iterable[Sequence[int]]:
+        """Neighbours that have made as many steps; each alone where powers are what counts."""
+        if self._powers:
+            return [[index] for index in moved]
+        return [list(members) for _, members in groupby(moved, self._steps.__getitem__)]
+
+    def _update(self, members: Sequence[int], dtype: Any) -> tuple[str, list[Any]]:
+        corrections = self._corrections(members, dtype)
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
-        rate = self._rate(parameter.dtype)
-        numbers: list[Any] = [rate, *self.betas, *rests, self.eps, *corrections]
+        numbers: list[Any] = [self._rate(dtype), *self.betas, *rests, self.eps, *corrections]
         decay = self.decay
         if isinstance(decay, TensorBase) or decay:
-            replace(
-                (parameter, *state), "adamw_step", parameter, gradient, *state, *numbers, self.decay
-            )
-        else:
-            replace((parameter, *state), "adam_step", parameter, gradient, *state, *numbers)
+            return "adamw_step", [*numbers, decay]
+        return "adam_step", numbers
 
-    def _corrections(self, index: int, dtype: Any) -> list[Any]:
+    def _corrections(self, members: Sequence[int], dtype: Any) -> list[Any]:
         """What undoes that both averages began at 0."""
         if not self._powers:
-            count = counted(self._steps, index)
+            count = counted(self._steps, members)
             corrections = [1 / (1 - beta**count) for beta in self.betas]
             is_recorded = isinstance(count, TensorBase)
             return [F.astype(x, dtype) for x in corrections] if is_recorded else corrections
+        (index,) = members
         powers = self._powers[index]
         corrections = [F.astype(1 / (1 - power), dtype) for power in powers]
         for power, beta in zip(powers, self.betas, strict=True):

@@ -7,7 +7,6 @@
 #include "bind/rebinding.h"
 #include "engine/engine.h"
 #include "op/index.h"
-#include "tape/gradient.h"
 
 namespace tensorlike::bind {
 
@@ -180,124 +179,6 @@ bool parse_items(PyObject* key, std::vector<int64_t>& items) {
     }
   }
   return true;
-}
-
-namespace {
-
-// While it lives, the base tape does not record.
-class BasePause {
- public:
-  BasePause() : previous_(paused_level()) { set_paused_level(std::max(previous_, 0)); }
-  ~BasePause() { set_paused_level(previous_); }
-  BasePause(const BasePause&) = delete;
-  BasePause& operator=(const BasePause&) = delete;
-
- private:
-  int previous_;
-};
-
-using Objects = std::span<PyObject* const>;
-
-// The value of an argument under the base tape's tracers, where it holds elements; else null.
-Ref<Value> elements_under(PyObject* object, Value* like) {
-  if (PyFloat_CheckExact(object) || !is_tensor_like(object)) {
-    return like == nullptr ? nullptr : lift_operand(object, *like);
-  }
-  if (!is_own_wrapper(Py_TYPE(object)) && !is_wrapper(object)) return nullptr;
-  Value* value = value_of(object);
-  while (value->tag == Value::kTracer && static_cast<Tracer*>(value)->tape->level == 0) {
-    value = static_cast<Tracer*>(value)->primal.get();
-  }
-  return value->tag == Value::kRaw ? Ref<Value>(value) : nullptr;
-}
-
-// The op's results, in the memory of the targets where nobody else holds it. False: dispatch has to
-// see the call.
-bool launch_over(Objects targets, const Op& op, Objects args, Values& out) {
-  if (!op.cls.plain || !dispatcher().is_wrapper_plain()) return false;
-  Values held;
-  held.reserve(args.size());
-  SmallVector<Value*, 13> pointers;
-  uint32_t donated = 0;
-  for (size_t i = 0; i < args.size(); ++i) {
-    held.push_back(elements_under(args[i], i == 0 ? nullptr : held[0].get()));
-    if (!held.back()) return false;
-    pointers.push_back(held.back().get());
-    const bool is_target = std::find(targets.begin(), targets.end(), args[i]) != targets.end();
-    if (is_target && may_donate(args[i])) donated |= 1U << i;
-  }
-  out = launch(op, {pointers.data(), pointers.size()}, donated, 2);
-  return true;
-}
-
-bool has_spec_of(const Value& value, const Value& other) {
-  if (other.tag == Value::kTracer) {
-    return has_spec_of(value, *static_cast<const Tracer&>(other).primal);
-  }
-  if (value.tag == Value::kRaw && other.tag == Value::kRaw) {
-    const auto& x = static_cast<const RawTensor&>(value);
-    const auto& y = static_cast<const RawTensor&>(other);
-    return x.dtype == y.dtype && x.shape == y.shape;
-  }
-  Spec x;
-  Spec y;
-  return value.spec(x) && other.spec(y) && x.dtype == y.dtype && x.shape == y.shape;
-}
-
-// The result as the target's next value: of its shape, cast to its dtype.
-Ref<Value> fitted(const Op& op, PyObject* target, Ref<Value> result) {
-  const Value* previous = value_of(target);
-  if (previous->tag == Value::kTracer)
-    previous = static_cast<const Tracer*>(previous)->primal.get();
-  if (has_spec_of(*result, *previous)) return result;
-  const Spec wanted = spec_of(op.name(), *previous);
-  const Spec got = spec_of(op.name(), *result);
-  if (!(got.shape == wanted.shape)) {
-    fail(ErrorKind::kShape, said::op(op.name()), "the result must keep the shape ",
-         to_string(wanted.shape), said::got(to_string(got.shape)),
-         said::fix("the other arguments must broadcast to that"));
-  }
-  const BasePause pause;
-  return fit(result, wanted);
-}
-
-}  // namespace
-
-// replace(targets, op name, *xs): applies a scalar function, one of whose results is for each of
-// the targets, and binds these to them: what a parameter's history on the base tape was stays, and
-// nothing is recorded there.
-PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
-    if (n < 3 || PyTuple_Check(args[0]) == 0) {
-      fail(ErrorKind::kAttribute, said::op("replace"), "targets, a name and tensors are needed.");
-    }
-    const char* name = PyUnicode_AsUTF8(args[1]);
-    if (name == nullptr) throw PythonError();
-    const Op& op = registry().scalar_op(name);
-    const Objects xs{args + 2, static_cast<size_t>(n) - 2};
-    const Objects targets{&PyTuple_GET_ITEM(args[0], 0),
-                          static_cast<size_t>(PyTuple_GET_SIZE(args[0]))};
-    if (targets.size() != static_cast<size_t>(op.scalar->spec.outputs) ||
-        !std::all_of(targets.begin(), targets.end(), is_wrapper)) {
-      fail(ErrorKind::kAttribute, said::op("replace"), "one Tensor for each result is needed.");
-    }
-    Values out;
-    if (!launch_over(targets, op, xs, out)) {
-      const BasePause pause;
-      Object results = own(apply_objects(nullptr, &op, xs.data(), xs.size()));
-      for (size_t i = 0; i < targets.size(); ++i) {
-        out.push_back(to_value(PyTuple_GET_ITEM(results.get(), static_cast<Py_ssize_t>(i))));
-        check_examples(targets[i], *out[i]);
-      }
-    }
-    for (size_t i = 0; i < targets.size(); ++i) {
-      if (!has_spec_of(*out[i], *value_of(targets[i]))) out[i] = fitted(op, targets[i], out[i]);
-    }
-    for (size_t i = 0; i < targets.size(); ++i) {
-      bind_on_base(targets[i], std::move(out[i]), base_leaf(value_of(targets[i])));
-    }
-    return Py_NewRef(Py_None);
-  });
 }
 
 }  // namespace tensorlike::bind

@@ -45,12 +45,14 @@ extern Types types;
 inline bool is_tensor_like(PyObject* object) {
   return PyObject_TypeCheck(object, types.tensor_base) != 0;
 }
-inline bool is_wrapper(PyObject* object) { return PyObject_TypeCheck(object, types.wrapper) != 0; }
 inline PyTypeObject* result_class(PyTypeObject* cls) {
   return cls == types.parameter ? types.tensor : cls;
 }
 inline bool is_own_wrapper(PyTypeObject* cls) {
   return cls == types.tensor || cls == types.parameter;
+}
+inline bool is_wrapper(PyObject* object) {
+  return is_own_wrapper(Py_TYPE(object)) || PyObject_TypeCheck(object, types.wrapper) != 0;
 }
 // How many tensor-like objects have been made.
 uint64_t births();

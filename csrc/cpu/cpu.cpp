@@ -4,6 +4,7 @@
 
 #include "cpu/arrays.h"
 #include "cpu/loops.h"
+#include "cpu/program_sets.h"
 #include "cpu/reductions.h"
 #include "cpu/small_launch.h"
 #include "cpu/tiles.h"
@@ -56,6 +57,9 @@ class Cpu final : public Backend {
   void run(const TileProgram& program, const Dims& shape, Arrays operands,
            Arrays outputs) override {
     run_program(program, shape, operands, outputs);
+  }
+  std::unique_ptr<ProgramSets> run_sets(const TileProgram& program, Arrays shared) override {
+    return program_sets(program, shared);
   }
 
   bool takes_feed(const Op& op) const override { return is_reducing(op); }

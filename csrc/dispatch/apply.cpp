@@ -49,6 +49,10 @@ Values apply_donating(const Op& op, Args args, uint32_t donated) {
     results.push_back(std::move(out));
     return results;
   }
+  return apply_further(op, args, donated);
+}
+
+Values apply_further(const Op& op, Args args, uint32_t donated) {
   const bool may_take = donated != 0 && op.cls.plain.load(std::memory_order_relaxed) &&
                         runs_at_once() && tags_of(args) == Value::kRaw && !leaves_alone(op, args);
   const bool has_kernel = op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel();

@@ -124,5 +124,7 @@ Ref<Value> apply_small(const Op& op, Args args);
 // `apply`, where the caller alone holds the arguments whose bits are set, once each, and lets them
 // go: their memory may be written over.
 Values apply_donating(const Op& op, Args args, uint32_t donated);
+// The same, where `apply_small` has given nothing.
+Values apply_further(const Op& op, Args args, uint32_t donated);
 
 }  // namespace tensorlike

@@ -33,6 +33,15 @@ struct Feed {
   bool is_written = false;
 };
 
+// A program that is run on many sets of operands, one after the other, all on the calling thread.
+class ProgramSets {
+ public:
+  virtual ~ProgramSets() = default;
+  // `operands`: those that sets differ in; all are in order and of one shape. Outputs may lie over
+  // operands.
+  virtual void run(Arrays operands, Arrays outputs) = 0;
+};
+
 class Backend {
  public:
   explicit Backend(Device device) : device(device) {}
@@ -63,6 +72,9 @@ class Backend {
   // Runs a chain of elementwise ops over `shape`.
   virtual void run(const TileProgram& program, const Dims& shape, Arrays operands,
                    Arrays outputs) = 0;
+  // The same on many sets, which have these single elements in common (null: operands that sets
+  // differ in). Null: there is no better way than `run`.
+  virtual std::unique_ptr<ProgramSets> run_sets(const TileProgram&, Arrays) { return nullptr; }
   // Reductions that read what a chain computes: whether the op is one, the dtype in which it takes
   // elements, whether the chain can write results of its own meanwhile, and the launch.
   virtual bool takes_feed(const Op&) const { return false; }

@@ -89,6 +89,15 @@ bool run_band(const Program& program, const Program::Schedule& schedule, size_t 
   return true;
 }
 
+// What a turn has made, in the place of what nobody reads any more.
+void take_results(const Program::Schedule::Turn& turn, std::span<Ref<Value>> found,
+                  std::vector<Ref<Value>>& values) {
+  for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
+  for (size_t k = 0; k < turn.writes.size(); ++k) {
+    if (turn.writes[k] >= 0) values[static_cast<size_t>(turn.writes[k])] = std::move(found[k]);
+  }
+}
+
 constexpr size_t kMostPlans = 8;  // for one binding
 
 bool are_arrays(Args values) {
@@ -155,7 +164,7 @@ class Program::LateSizes {
     if (value != nullptr) specs_[variable] = spec_of("run", *value);
   }
   Ref<const Op> op(const Step& step) const { return program_.op_late(step, specs_); }
-  void note(const Step& step, const Values& found) {
+  void note(const Step& step, std::span<const Ref<Value>> found) {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       note(static_cast<size_t>(step.outputs[i]), found[i].get());
     }
@@ -211,15 +220,19 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
       const Step& step = steps_[turn.step];
       args.clear();
       for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
-      const Ref<const Op> op =
-          draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
-      Values found =
-          apply_donating(*op, {args.data(), args.size()}, turn.donated_where(updating != nullptr));
-      if (late) late->note(step, found);
-      for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
-      for (size_t k = 0; k < turn.writes.size(); ++k) {
-        if (turn.writes[k] < 0) continue;
-        values[static_cast<size_t>(turn.writes[k])] = std::move(found[k]);
+      const bool is_known = bound != nullptr && !schedule.draws;
+      const Ref<const Op> own =
+          is_known ? nullptr
+                   : draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
+      const Op& op = is_known ? *bound->ops[turn.step] : *own;
+      const Args inputs(args.data(), args.size());
+      if (Ref<Value> only = apply_small(op, inputs)) {
+        if (late) late->note(step, {&only, 1});
+        take_results(turn, {&only, 1}, values);
+      } else {
+        Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
+        if (late) late->note(step, {found.data(), found.size()});
+        take_results(turn, {found.data(), found.size()}, values);
       }
     }
     if (late) late->check_guards();

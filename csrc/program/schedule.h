@@ -27,8 +27,8 @@ struct Program::Schedule {
     // Where states may be written over, and are as many as what is made, nothing else is: a
     // gradient's memory is free again then, and what states become lies where they lay.
     uint32_t donated_where(bool replaces) const {
-      const bool is_enough = static_cast<size_t>(std::popcount(replaced)) >= writes.size();
-      return replaces && is_enough ? replaced : donated;
+      if (!replaces || replaced == 0) return donated;
+      return static_cast<size_t>(std::popcount(replaced)) >= writes.size() ? replaced : donated;
     }
   };
   // Turns side by side, elementwise and of one shape, as one tile program.

@@ -36,12 +36,6 @@ DType loop_dtype(const Op& op, Arrays inputs, const Specs& specs) {
   return compute_of(joint.value_or(specs[0].dtype));
 }
 
-// Whether its memory may become a result's: ours, in order, and held by nobody else.
-bool is_ours(const RawTensor& x, int64_t holds) {
-  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
-         x.is_contiguous;
-}
-
 const TileProgram& program_of(const Op& op, Arrays inputs) {
   SmallVector<DType, 16> dtypes;
   for (const Array* input : inputs) dtypes.push_back(input->dtype);
@@ -84,6 +78,11 @@ uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
 }
 
 }  // namespace
+
+bool is_ours(const RawTensor& x, int64_t holds) {
+  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
+         x.is_contiguous;
+}
 
 Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
   const Dims order = op.cls.order == nullptr ? Dims() : op.cls.order(op, x, spec);

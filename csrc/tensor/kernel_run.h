@@ -11,6 +11,8 @@ namespace tensorlike {
 
 // The results that are views of the first input; none where strides cannot say it.
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
+// Whether its memory may become a result's: ours, in order, and held by nobody else.
+bool is_ours(const RawTensor& x, int64_t holds);
 // x through a view; x itself where that says no more.
 Ref<Value> seen_through(RawTensor& x, const View& view);
 // Which of the `available` inputs each result is written over; -1: none.

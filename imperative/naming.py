@@ -60,7 +60,7 @@ def one_op_on(
 
     def around(function: Any) -> Callable[Given, Any]:
         names = function.__code__.co_varnames[:tensors]
-        return _C.Named(function, function.__name__, in_the_name_of, names)
+        return _C.Named(function, function.__name__, _name_call, names)
 
     return around
 
@@ -132,6 +132,15 @@ def in_the_name_of(name: str, error: Exception, *, keeps_subject: bool = False) 
         error.op = name
         return error
     return _told(name, error)
+
+
+def _name_call(name: str, error: Exception) -> Exception:
+    """As `in_the_name_of`, of a call that is one op; of the same name, but in the call's words."""
+    told = in_the_name_of(name, error)
+    op = getattr(told, "op", None)
+    if isinstance(told, _C.TensorlikeError) and op is not None and _spelt(op) == _spelt(name):
+        told.op = name
+    return told
 
 
 def _name_around(name: str, error: Exception) -> Exception:

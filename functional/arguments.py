@@ -16,6 +16,7 @@ from ..imperative.naming import creating_op as creating_op
 from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
 from ..imperative.naming import one_op as one_op
+from ..imperative.naming import one_op_on as one_op_on
 
 
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from ..imperative import DTypeError, Tensor, TensorLike, isdtype
+from ..ops import Attention
 from .algebra import matrix_transpose
-from .arguments import integer, named, number
+from .arguments import integer, makes, number, one_op_on
 from .arranging import as_tensor, expand_dims
 from .generated import all as all_of
 from .generated import (
@@ -41,7 +42,7 @@ def _apart(x: Any, groups: int) -> Any:
     return reshape(x, (*x.shape[:-3], *pair, *x.shape[-2:]))
 
 
-@named
+@one_op_on(3)
 def attention(
     query: TensorLike,
     key: TensorLike,
@@ -93,6 +94,8 @@ def attention(
     if type(p) is not float or p != 0:
         p = number("attention", "dropout_p", dropout_p, least=0.0, most=1.0)
     groups = _groups(query, key, value)
+    if groups == 1 and mask is None and p == 0:
+        return makes(Attention(scale=scale, is_causal=is_causal))
     if groups == 1:
         return _attend(query, key, value, mask, scale, is_causal, p, seed)
     heads = query.shape[-3]

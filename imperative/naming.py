@@ -49,12 +49,25 @@ def named_as(name: str, function: Callable[Given, Result]) -> Callable[Given, Re
     return _C.Named(function, name, in_the_name_of)
 
 
-def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
-    """A named call that is one op on its first argument: the function gives what it `makes`.
+def one_op_on(
+    tensors: int,
+) -> Callable[[Callable[Given, Any]], Callable[Given, Any]]:
+    """A named call that is one op on its first arguments: the function gives what it `makes`.
 
-    It must follow from the shape of the argument and from the other arguments: it is remembered.
+    It must follow from the shapes of these and from the other arguments: it is remembered. Where
+    the call is no single op the function returns its result instead.
     """
-    return _C.Named(function, function.__name__, in_the_name_of, True)
+
+    def around(function: Any) -> Callable[Given, Any]:
+        names = function.__code__.co_varnames[:tensors]
+        return _C.Named(function, function.__name__, _name_call, names)
+
+    return around
+
+
+def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
+    """The same on its first argument alone."""
+    return one_op_on(1)(function)
 
 
 def makes(op: Any) -> Tensor:
@@ -65,7 +78,7 @@ def makes(op: Any) -> Tensor:
 
 def creating_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
     """The same of an op without tensors."""
-    return _C.Named(function, function.__name__, in_the_name_of, False)
+    return one_op_on(0)(function)
 
 
 def shortcut(
@@ -119,6 +132,15 @@ def in_the_name_of(name: str, error: Exception, *, keeps_subject: bool = False) 
         error.op = name
         return error
     return _told(name, error)
+
+
+def _name_call(name: str, error: Exception) -> Exception:
+    """As `in_the_name_of`, of a call that is one op; of the same name, but in the call's words."""
+    told = in_the_name_of(name, error)
+    op = getattr(told, "op", None)
+    if isinstance(told, _C.TensorlikeError) and op is not None and _spelt(op) == _spelt(name):
+        told.op = name
+    return told
 
 
 def _name_around(name: str, error: Exception) -> Exception:

@@ -90,14 +90,15 @@ class LayerNorm(Layer):
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
         sizes = self.normalized_shape
-        if x.shape[-len(sizes) :] != sizes:
+        axes = (-1,) if len(sizes) == 1 else _last_axes(len(sizes))
+        if x.shape[axes[0] :] != sizes:
             _check_last("LayerNorm", x, sizes)
         weight, bias = self.weight, self.bias
         return F.layer_norm(
             x,
             1.0 if weight is None else weight,
             0.0 if bias is None else bias,
-            _last_axes(len(sizes)),
+            axes,
             self.eps,
         )
 

@@ -51,10 +51,11 @@ bool is_same(PyObject* held, PyObject* given) {
 
 }  // namespace
 
-Ref<Op> MadeOps::find(Given attrs, const Dims& shape) const {
+Ref<Op> MadeOps::find(Given attrs, Shapes shapes) const {
   if (attrs.size() > kAttrs) return nullptr;
   for (const Entry& entry : entries_) {
-    bool same = entry.op && entry.count == attrs.size() && entry.shape == shape;
+    bool same = entry.op && entry.count == attrs.size() && entry.shapes.size() == shapes.size();
+    for (size_t i = 0; same && i < shapes.size(); ++i) same = entry.shapes[i] == *shapes[i];
     for (size_t i = 0; same && i < attrs.size(); ++i) {
       same = is_same(entry.attrs[i].get(), attrs[i]);
     }
@@ -63,12 +64,13 @@ Ref<Op> MadeOps::find(Given attrs, const Dims& shape) const {
   return nullptr;
 }
 
-void MadeOps::keep(Given attrs, const Ref<Op>& op, const Dims& shape) {
+void MadeOps::keep(Given attrs, const Ref<Op>& op, Shapes shapes) {
   if (attrs.size() > kAttrs || !std::all_of(attrs.begin(), attrs.end(), is_constant)) return;
   Entry& entry = entries_[next_++ % kEntries];
   for (size_t i = 0; i < attrs.size(); ++i) entry.attrs[i] = Object::share(attrs[i]);
   entry.count = attrs.size();
-  entry.shape = shape;
+  entry.shapes.clear();
+  for (const Dims* shape : shapes) entry.shapes.push_back(*shape);
   entry.op = op;
 }
 

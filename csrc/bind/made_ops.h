@@ -11,11 +11,12 @@ namespace tensorlike::bind {
 class MadeOps {
  public:
   using Given = std::span<PyObject* const>;  // null: not given
+  using Shapes = std::span<const Dims* const>;
 
-  // Null where the op is not known. `shape`: that of the tensor, where the op depends on it.
-  Ref<Op> find(Given attrs, const Dims& shape = {}) const;
+  // Null where the op is not known. `shapes`: of tensors, where the op depends on them.
+  Ref<Op> find(Given attrs, Shapes shapes = {}) const;
   // Remembers an op, if what it was made of is constant.
-  void keep(Given attrs, const Ref<Op>& op, const Dims& shape = {});
+  void keep(Given attrs, const Ref<Op>& op, Shapes shapes = {});
 
  private:
   static constexpr size_t kEntries = 8;
@@ -23,7 +24,7 @@ class MadeOps {
   struct Entry {
     size_t count = 0;
     Object attrs[kAttrs];
-    Dims shape;
+    SmallVector<Dims, 1> shapes;
     Ref<Op> op;
   };
   Entry entries_[kEntries];

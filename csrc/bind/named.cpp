@@ -1,8 +1,8 @@
 // Named: a function of Python's with a name for its errors. It costs a call of C where nothing
 // fails; what is raised goes through `on_error(name, error)`, which gives the error to raise.
 //
-// A call may be one op, on its first argument or on nothing: then the function gives the op, and
-// it is remembered, since it follows from the shape and the other arguments.
+// A call may be one op, on its first arguments or on nothing: then the function gives the op, and
+// it is remembered, since it follows from their shapes and the other arguments.
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/shortcuts.h"
@@ -22,8 +22,8 @@ struct NamedObject {
   PyObject* on_error;
   PyObject* dict;
   PyObject* weak;
-  MadeOps* made;  // of a call that is one op; else null
-  bool takes_tensor;
+  MadeOps* made;      // of a call that is one op; else null
+  PyObject* tensors;  // the names of what it is applied to, in order
 };
 
 NamedObject* as_named(PyObject* object) { return reinterpret_cast<NamedObject*>(object); }
@@ -67,46 +67,65 @@ const Dims* plain_shape(PyObject* tensor) {
   return raw != nullptr ? &raw->shape : nullptr;
 }
 
-PyObject* applied(const Op& op, PyObject* tensor) {
-  return tensor != nullptr ? apply_to_one(op, tensor) : wrap(apply(op, {})[0], types.tensor);
+using Places = SmallVector<Py_ssize_t, 3>;
+
+// Where the tensors stand among arguments and keywords; -1: nowhere, which the function refuses.
+Places places_of(PyObject* names, Py_ssize_t n, PyObject* kwnames) {
+  Places places;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    Py_ssize_t found = i < n ? i : -1;
+    const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t k = 0; found < 0 && k < keywords; ++k) {
+      const bool is_it =
+          PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, k), PyTuple_GET_ITEM(names, i)) == 0;
+      if (is_it) found = n + k;
+    }
+    places.push_back(found);
+  }
+  return places;
+}
+
+PyObject* applied(const Op& op, std::span<PyObject* const> tensors) {
+  if (tensors.empty()) return wrap(apply(op, {})[0], types.tensor);
+  if (tensors.size() == 1) return apply_to_one(op, tensors[0]);
+  return apply_single(op, tensors.data(), tensors.size());
 }
 
 // A call that is one op.
 PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n,
                     PyObject* kwnames) {
   const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-  static const Dims kNone{};
   return guarded([&]() -> PyObject* {
     SmallVector<PyObject*, 8> all(args, args + n + keywords);
-    Py_ssize_t at = self.takes_tensor && n > 0 ? 0 : -1;
-    for (Py_ssize_t k = 0; self.takes_tensor && at < 0 && k < keywords; ++k) {
-      if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "x") == 0) at = n + k;
-    }
-    Object converted;
-    if (at >= 0 && !is_tensor_like(all[static_cast<size_t>(at)])) {
-      converted = own(wrap(as_raw(all[static_cast<size_t>(at)], Py_None), types.tensor));
-      all[static_cast<size_t>(at)] = converted.get();
-    }
-    PyObject* const tensor = at >= 0 ? all[static_cast<size_t>(at)] : nullptr;
-    const Dims* const shape = tensor != nullptr   ? plain_shape(tensor)
-                              : self.takes_tensor ? nullptr
-                                                  : &kNone;
-    const bool is_known = shape != nullptr && live_witnesses == 0;
-    SmallVector<PyObject*, 8> given;  // the tensor is told by its shape
-    for (size_t i = 0; i < all.size(); ++i) {
-      given.push_back(static_cast<Py_ssize_t>(i) == at ? nullptr : all[i]);
+    SmallVector<PyObject*, 8> given(args, args + n + keywords);
+    SmallVector<Object, 3> converted;
+    SmallVector<PyObject*, 3> tensors;
+    SmallVector<const Dims*, 3> shapes;
+    bool is_known = live_witnesses == 0;
+    for (const Py_ssize_t place : places_of(self.tensors, n, kwnames)) {
+      const size_t at = static_cast<size_t>(place);
+      is_known = is_known && place >= 0;
+      if (place < 0) continue;
+      if (!is_tensor_like(all[at])) {
+        converted.push_back(own(wrap(as_raw(all[at], Py_None), types.tensor)));
+        all[at] = converted.back().get();
+      }
+      given[at] = nullptr;  // it is told by its shape
+      tensors.push_back(all[at]);
+      shapes.push_back(plain_shape(all[at]));
+      is_known = is_known && shapes.back() != nullptr;
     }
     for (Py_ssize_t k = 0; k < keywords; ++k) given.push_back(PyTuple_GET_ITEM(kwnames, k));
     const MadeOps::Given key(given.data(), given.size());
     if (is_known) {
-      if (const Ref<Op> known = self.made->find(key, *shape)) return applied(*known, tensor);
+      if (const Ref<Op> known = self.made->find(key, shapes)) return applied(*known, tensors);
     }
     Object found =
         own(PyObject_Vectorcall(self.function, all.data(), static_cast<size_t>(n), kwnames));
     if (PyObject_TypeCheck(found.get(), types.op_base) == 0) return found.release();
     const Ref<Op> op = to_op(found.get());
-    if (is_known) self.made->keep(key, op, *shape);
-    return applied(*op, tensor);
+    if (is_known) self.made->keep(key, op, shapes);
+    return applied(*op, tensors);
   });
 }
 
@@ -140,14 +159,15 @@ void describe(PyObject* self, PyObject* function) {
   as_named(self)->dict = dict.release();
 }
 
-// Named(function, name, on_error, makes=None): `makes`: the function gives the op that the call is,
-// on its first argument (True) or on nothing (False).
+// Named(function, name, on_error, tensors=None): `tensors`: the function gives the op that the call
+// is, on the first arguments, whose names these are.
 PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   PyObject* function = nullptr;
   PyObject* name = nullptr;
   PyObject* on_error = nullptr;
-  PyObject* makes = Py_None;
-  if (PyArg_ParseTuple(args, "OOO|O:Named", &function, &name, &on_error, &makes) == 0) {
+  PyObject* tensors = nullptr;
+  if (PyArg_ParseTuple(args, "OOO|O!:Named", &function, &name, &on_error, &PyTuple_Type,
+                       &tensors) == 0) {
     return nullptr;
   }
   return guarded([&] {
@@ -156,8 +176,8 @@ PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     as_named(self.get())->function = Py_NewRef(function);
     as_named(self.get())->name = Py_NewRef(name);
     as_named(self.get())->on_error = Py_NewRef(on_error);
-    as_named(self.get())->made = makes == Py_None ? nullptr : new MadeOps;
-    as_named(self.get())->takes_tensor = makes == Py_True;
+    as_named(self.get())->made = tensors == nullptr ? nullptr : new MadeOps;
+    as_named(self.get())->tensors = Py_XNewRef(tensors);
     describe(self.get(), function);
     return self.release();
   });
@@ -168,6 +188,7 @@ int named_clear(PyObject* self) {
   Py_CLEAR(as_named(self)->name);
   Py_CLEAR(as_named(self)->on_error);
   Py_CLEAR(as_named(self)->dict);
+  Py_CLEAR(as_named(self)->tensors);
   return 0;
 }
 

@@ -9,16 +9,19 @@
 
 namespace tensorlike {
 
-Matrices matrices(const Array& x, const Dims& batch, int64_t rows, int64_t columns) {
-  Dims shape = batch;
-  shape.push_back(rows);
-  shape.push_back(columns);
-  const Array whole = broadcast_to(x, shape);
+Matrices matrices(const Array& x, const Dims& batch) {
+  const size_t ndim = batch.size() + 2;
+  const size_t missing = ndim - x.shape.size();
+  // As `broadcast_to` has them, without an array of it.
+  const auto stride = [&](size_t axis) {
+    return axis < missing || x.shape[axis - missing] == 1 ? 0 : x.strides[axis - missing];
+  };
   Matrices found;
-  found.data = whole.data;
-  found.batch_strides.assign(whole.strides.begin(), whole.strides.end() - 2);
-  found.row_stride = whole.strides[batch.size()];
-  found.column_stride = whole.strides[batch.size() + 1];
+  found.data = x.data;
+  found.batch_strides.resize(batch.size());
+  for (size_t i = 0; i < batch.size(); ++i) found.batch_strides[i] = stride(i);
+  found.row_stride = stride(ndim - 2);
+  found.column_stride = stride(ndim - 1);
   return found;
 }
 
@@ -40,6 +43,7 @@ Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& w
 namespace {
 
 constexpr int64_t kKeyBlock = 512;    // so that the scores of a tile's queries stay in the L1 cache
+constexpr double kAlone = 6e4;        // products: less than it costs to wake another thread
 constexpr int64_t kPackedKeys = 128;  // keys that are packed at once; a multiple of any panel's
 
 template <class T>
@@ -54,20 +58,38 @@ class Forward {
         stripes_((c_.sizes.queries + rows_ - 1) / rows_) {}
 
   void run() const {
-    BlockingRegion blocking(c_.work() > 1e6);
-    // With fewer heads threads share one: its keys are then packed before.
-    if (c_.heads >= int64_t{4} * num_threads()) {
-      parallel_for(c_.heads, 1, [&](int64_t begin, int64_t end) {
-        Scratch scratch(scratch_bytes() + packed_bytes(1));
-        T* const packed = scratch.take<T>(key_size_ + value_size_);
-        const ScoreRows<T> rows(scratch, rows_, step());
-        for (int64_t head = begin; head < end; ++head) {
-          pack(head, 0, c_.sizes.keys, packed);
-          for (int64_t stripe = 0; stripe < stripes_; ++stripe) attend(head, stripe, packed, rows);
-        }
-      });
+    const double work = c_.work();
+    if (work <= kAlone) {
+      run_heads(0, c_.heads);
       return;
     }
+    BlockingRegion blocking(work > 1e6);
+    // With fewer heads threads share one: its keys are then packed before.
+    if (c_.heads >= int64_t{4} * num_threads()) {
+      parallel_for(c_.heads, 1, [&](int64_t begin, int64_t end) { run_heads(begin, end); });
+    } else {
+      share_heads();
+    }
+  }
+
+ private:
+  int64_t step() const { return c_.row_step(std::min(kKeyBlock, c_.sizes.keys)); }
+  size_t scratch_bytes() const { return ScoreRows<T>::bytes(rows_, step()); }
+  size_t packed_bytes(int64_t heads) const {
+    return static_cast<size_t>(heads * (key_size_ + value_size_)) * sizeof(T) + 64;
+  }
+
+  void run_heads(int64_t begin, int64_t end) const {
+    Scratch scratch(scratch_bytes() + packed_bytes(1));
+    T* const packed = scratch.take<T>(key_size_ + value_size_);
+    const ScoreRows<T> rows(scratch, rows_, step());
+    for (int64_t head = begin; head < end; ++head) {
+      pack(head, 0, c_.sizes.keys, packed);
+      for (int64_t stripe = 0; stripe < stripes_; ++stripe) attend(head, stripe, packed, rows);
+    }
+  }
+
+  void share_heads() const {
     T* const packed = c_.workspace.template take<T>(c_.heads * (key_size_ + value_size_));
     auto packed_of = [&](int64_t head) { return packed + head * (key_size_ + value_size_); };
     const int64_t pieces = (c_.sizes.keys + kPackedKeys - 1) / kPackedKeys;
@@ -85,13 +107,6 @@ class Forward {
         attend(i / stripes_, i % stripes_, packed_of(i / stripes_), rows);
       }
     });
-  }
-
- private:
-  int64_t step() const { return c_.row_step(std::min(kKeyBlock, c_.sizes.keys)); }
-  size_t scratch_bytes() const { return ScoreRows<T>::bytes(rows_, step()); }
-  size_t packed_bytes(int64_t heads) const {
-    return static_cast<size_t>(heads * (key_size_ + value_size_)) * sizeof(T) + 64;
   }
 
   // The keys as (width, keys), behind them the values as (keys, value_width).

@@ -21,7 +21,7 @@ class Backward {
   Backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients)
       : c_(call),
         s_(call.sizes),
-        cotangent_(call.operand(cotangent, s_.queries, s_.value_width)),
+        cotangent_(matrices(cotangent, s_.batch)),
         dquery_(gradients[0]->template as<T>()),
         dkey_(gradients[1]->template as<T>()),
         dvalue_(gradients[2]->template as<T>()) {

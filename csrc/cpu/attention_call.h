@@ -30,7 +30,8 @@ struct Matrices {
   }
 };
 
-Matrices matrices(const Array& x, const Dims& batch, int64_t rows, int64_t columns);
+// x as matrices that broadcast over a batch.
+Matrices matrices(const Array& x, const Dims& batch);
 
 // What is added to scores: a mask of booleans says which keys take part.
 Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& workspace);
@@ -61,22 +62,18 @@ struct AttentionCall {
   // The mask, where there is one, is what follows the operands.
   AttentionCall(const Op& op, Arrays inputs, Arrays masks, Workspace& given)
       : sizes(attention_sizes(op, *inputs[0], *inputs[1], *inputs[2])),
-        query(operand(*inputs[0], sizes.queries, sizes.width)),
-        key(operand(*inputs[1], sizes.keys, sizes.width)),
-        value(operand(*inputs[2], sizes.keys, sizes.value_width)),
+        query(matrices(*inputs[0], sizes.batch)),
+        key(matrices(*inputs[1], sizes.batch)),
+        value(matrices(*inputs[2], sizes.batch)),
         kernels(kernel_table().attention[dtype_of<T>]),
         scale(attention_scale(op, sizes.width)),
         is_causal(op.get<bool>("is_causal")),
         heads(element_count(sizes.batch)),
         workspace(given) {
     if (masks.empty()) return;
-    mask = matrices(added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace), sizes.batch,
-                    sizes.queries, sizes.keys);
+    mask = matrices(added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace), sizes.batch);
   }
 
-  Matrices operand(const Array& x, int64_t rows, int64_t columns) const {
-    return matrices(x, sizes.batch, rows, columns);
-  }
   const T* at(const Matrices& x, int64_t head, int64_t row) const {
     return x.at<T>(head, sizes.batch, row);
   }

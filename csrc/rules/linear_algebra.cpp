@@ -131,8 +131,8 @@ Ref<Value> before_activation(GradCall& c) {
   }
   view.outputs.push_back(c.node.outputs[0]);
   const Spec number{c.node.outputs[0].dtype, {}};
-  view.input_specs = std::make_unique<Specs>(inputs.size(), number);
-  (*view.input_specs)[0].shape = c.node.outputs[0].shape;
+  view.input_specs.resize(inputs.size(), number);
+  view.input_specs[0].shape = c.node.outputs[0].shape;
   const Args seen{inputs.data(), inputs.size()};
   GradCall inner{*activation.op, view, seen, c.outputs, c.cotangents, Values(inputs.size())};
   run_declared(gradients, inner);

@@ -57,7 +57,7 @@ bool has_complex(const Node& node) {
     return std::any_of(specs.begin(), specs.end(),
                        [](const Spec& spec) { return kind_of(spec.dtype) == Kind::kComplex; });
   };
-  return any(node.outputs) || (node.input_specs && any(*node.input_specs));
+  return any(node.outputs) || any(node.input_specs);
 }
 
 // A rule without a result is that of a slope that the declaration calls unknown.
@@ -242,7 +242,7 @@ void run_reduction(GradCall& call) {
   Node view;
   view.inputs = call.node.inputs;
   view.outputs.push_back({call.node.outputs[0].dtype, kept});
-  view.input_specs = std::make_unique<Specs>(1, call.node.input_spec(0));
+  view.input_specs.push_back(call.node.input_spec(0));
   GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1), {}, call.live};
   run_declared(call.op.reduction->gradients, inner);
   call.result(0) = inner.results[0];
@@ -290,7 +290,7 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
     }
     if (!result || result->tag != Value::kRaw) return false;
     const auto& raw = static_cast<const RawTensor&>(*result);
-    const Spec& wanted = node.input_specs ? (*node.input_specs)[input] : node.outputs[0];
+    const Spec& wanted = node.input_spec(input);
     if (raw.dtype != wanted.dtype || !(raw.shape == wanted.shape)) return false;
     out[input] = std::move(result);
   }
@@ -355,7 +355,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
   }
   for (size_t i = 0; i < call.results.size(); ++i) {
     if (!call.results[i]) continue;
-    const Spec& wanted = node.input_specs ? (*node.input_specs)[i] : node.outputs[0];
+    const Spec& wanted = node.input_spec(i);
     call.results[i] = fit(std::move(call.results[i]), wanted);
   }
   return std::move(call.results);

@@ -124,10 +124,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
     const bool is_read = (inputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
     if (is_read) input.saved = Ref<Value>(primals[i]);
   }
-  if (!same) {
-    node->input_specs = std::make_unique<Specs>();
-    set_specs(*node->input_specs, op, primals);
-  }
+  if (!same) set_specs(node->input_specs, op, primals);
   for (size_t i = 0; i < out.size(); ++i) {
     const bool is_read = (outputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
     node->saved_outputs.push_back(is_read ? out[i] : Ref<Value>());
@@ -282,7 +279,7 @@ void Node::release_graph() {
   notes.reset();
   inputs.clear();
   saved_outputs.clear();
-  input_specs.reset();
+  input_specs.clear();
 }
 
 // A chain of a million nodes must not die recursively: nodes that die while another one does wait
@@ -346,7 +343,9 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     out = apply(op, values);
     return true;
   }
-  if (op.scalar != nullptr && op.scalar->spec.outputs == 1) {
+  const bool is_single = op.scalar != nullptr ? op.scalar->spec.outputs == 1
+                                              : op.cls.is_declared && op.cls.spec.outputs == 1;
+  if (is_single) {
     out.push_back(apply_one(op, values));
   } else {
     out = apply(op, values);

@@ -118,7 +118,7 @@ class Node final : public RefCounted {
   SmallVector<Ref<Value>, 1> saved_outputs;
   Specs outputs;
   // Only when some input's spec differs from the first output's.
-  std::unique_ptr<Specs> input_specs;
+  Specs input_specs;
   bool is_released = false;
   std::unique_ptr<Notes> notes;
   Notes& make_notes();
@@ -131,7 +131,9 @@ class Node final : public RefCounted {
   Accumulator* accumulator = nullptr;
 
   bool is_leaf() const { return !op; }
-  Spec input_spec(size_t i) const { return input_specs ? (*input_specs)[i] : outputs[0]; }
+  const Spec& input_spec(size_t i) const {
+    return input_specs.empty() ? outputs[0] : input_specs[i];
+  }
   // Drops what backward needed.
   void release_graph();
 

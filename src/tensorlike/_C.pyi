@@ -130,7 +130,7 @@ class Named(Generic[_Given, _Result]):
         function: Callable[_Given, _Result],
         name: str | None,
         on_error: Callable[[str, Exception], Exception],
-        makes: bool | None = None,
+        tensors: tuple[str, ...] = ...,
         /,
     ) -> Self: ...
     def become(self, function: Callable[..., Any], /) -> None: ...

@@ -21,7 +21,7 @@ from support.hostile import functions
 import tensorlike as tl
 from tensorlike import _C, nn
 from tensorlike import functional as F
-from tensorlike.imperative.naming import named, named_class
+from tensorlike.imperative.naming import makes, named, named_class, one_op_on
 
 VECTOR = tl.ones(3)
 
@@ -217,3 +217,33 @@ def test_errors_that_are_not_of_arguments_come_through() -> None:
     with pytest.raises(RuntimeError, match=r"^as it is$") as caught:
         named(stopped)()
     assert caught.traceback[-1].name == "stopped"
+
+
+def test_a_call_of_several_tensors_asks_once_for_each_shapes() -> None:
+    asked: list[Any] = []
+
+    @one_op_on(2)
+    def difference(x: Any, y: Any, turned: bool = False) -> Any:
+        asked.append((tuple(x.shape), tuple(y.shape), turned))
+        return -x + y if turned else makes(tl.ops.Elemwise(mode="subtract"))
+
+    a, b = tl.tensor([5.0, 7.0]), tl.tensor([1.0, 2.0])
+    for call in (
+        lambda: difference(a, b),
+        lambda: difference(a, y=b),
+        lambda: difference(y=b, x=a),
+        lambda: difference([5.0, 7.0], b),
+    ):
+        for _ in range(3):
+            assert call().tolist() == [4.0, 5.0]
+    assert len(asked) == 3  # the last is the first with other elements
+    assert difference(a, tl.tensor(1.0)).tolist() == [4.0, 6.0]
+    assert difference(tl.tensor(1.0), a).tolist() == [-4.0, -6.0]
+    assert len(asked) == 5
+    assert difference(a, b, True).tolist() == difference(a, b, True).tolist() == [-4.0, -5.0]
+    assert len(asked) == 7  # what is no op is no call to be remembered
+    leaf = tl.Parameter([5.0, 7.0])
+    difference(leaf, b).sum().backward()
+    assert leaf.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        difference(a)

@@ -251,15 +251,15 @@ def _low(layer: _Layer, how: How, observed: Sequence[tuple[Any, ...]], percentil
 
 def _put(graph: Graph, place: int, layer: _Layer, low: _Low) -> None:
     """Inserts the ops before the step, whose result is theirs from now on."""
-    inputs = layer.step.inputs
-    known = {"x": inputs[0], "bias": inputs[-1]}
+    step = graph.steps()[place]  # as it is now: a layer before it may be another op already
+    known = {"x": step.inputs[0], "bias": step.inputs[-1]}
     for i, (op, reads) in enumerate(low.steps):
         numbers = [
             known[x] if isinstance(x, str) else graph.capture(stopped(unwrapped(Tensor(x))))
             for x in reads
         ]
         (known["y"],) = graph.insert(place + i, op, numbers, layer.step.line)
-    graph.replace(layer.step.outputs[0], known["y"])
+    graph.replace(step.outputs[0], known["y"])
 
 
 def _error(layer: _Layer, low: _Low, observed: Sequence[tuple[Any, ...]]) -> float:

@@ -31,13 +31,21 @@ Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& w
   shape.back() = keys;
   const Array whole = broadcast_to(mask, shape);
   if (mask.dtype != DType::kBool) return prepared(whole, dtype, workspace);
-  const bool* takes_part = contiguous(whole, workspace).as<bool>();
-  Array added = workspace.array(dtype, shape);
-  auto fill = [&](auto* to) {
-    for (int64_t i = 0; i < added.count; ++i) to[i] = takes_part[i] ? 0 : -HUGE_VALF;
+  const Array takes_part = contiguous(whole, workspace);
+  const bool* const first = takes_part.as<bool>();
+  if (std::all_of(first, first + takes_part.count, [](bool is_seen) { return is_seen; })) return {};
+  Dims roomy = shape;
+  roomy.back() = (keys / ScoreBlock::kRound + 2) * ScoreBlock::kRound;
+  const Array added = workspace.array(dtype, roomy);
+  const auto fill = [&](auto* to) {
+    std::fill_n(to, added.count, 0);
+    for (int64_t row = 0; row < takes_part.count / keys; ++row, to += roomy.back()) {
+      const bool* const is_seen = first + row * keys;
+      for (int64_t i = 0; i < keys; ++i) to[i] = is_seen[i] ? 0 : -HUGE_VALF;
+    }
   };
   dtype == DType::kFloat32 ? fill(added.as<float>()) : fill(added.as<double>());
-  return added;
+  return added.view(shape, added.strides);
 }
 
 namespace {

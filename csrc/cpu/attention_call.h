@@ -33,7 +33,8 @@ struct Matrices {
 // x as matrices that broadcast over a batch.
 Matrices matrices(const Array& x, const Dims& batch);
 
-// What is added to scores: a mask of booleans says which keys take part.
+// What is added to scores: a mask of booleans says which keys take part. Without memory where all
+// do; else its rows have room for whole rounds.
 Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& workspace);
 
 // Scores, and what is known of each of their rows.
@@ -71,7 +72,10 @@ struct AttentionCall {
         heads(element_count(sizes.batch)),
         workspace(given) {
     if (masks.empty()) return;
-    mask = matrices(added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace), sizes.batch);
+    const Array added = added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace);
+    if (added.data == nullptr) return;
+    mask = matrices(added, sizes.batch);
+    mask_hides = masks[0]->dtype == DType::kBool;
   }
 
   const T* at(const Matrices& x, int64_t head, int64_t row) const {
@@ -93,8 +97,8 @@ struct AttentionCall {
   // from `from` on, which are a multiple of the panels' columns; packed_keys has all.
   ScoreBlock weigh(int64_t head, int64_t first, int64_t rows, int64_t from, int64_t keys,
                    const T* packed_keys, const ScoreRows<T>& to) const {
-    const ScoreBlock block = {rows,  keys,           to.step, is_causal, first + 1 - from,
-                              scale, mask.row_stride};
+    const ScoreBlock block = {
+        rows, keys, to.step, is_causal, first + 1 - from, scale, mask.row_stride, mask_hides};
     panels.multiply(rows, keys, sizes.width, at(query, head, first), query.row_stride,
                     query.column_stride, packed_keys + from * sizes.width, sizes.width, to.scores,
                     to.step, false);
@@ -109,6 +113,7 @@ struct AttentionCall {
   Panels<T> panels;
   double scale;
   bool is_causal;
+  bool mask_hides = false;
   int64_t heads;
   Workspace& workspace;
 };

@@ -6,13 +6,16 @@
 namespace tensorlike {
 
 struct ScoreBlock {
+  static constexpr int64_t kRound = 32;  // elements that are looked at together
+
   int64_t rows = 0;
   int64_t keys = 0;  // elements of a row
-  int64_t step = 0;  // elements from a row to the next; there is room for `keys` rounded up to 32
+  int64_t step = 0;  // elements from a row to the next; there is room for whole rounds
   bool is_causal = false;
   int64_t first_seen = 0;  // causal: how many of the keys the first query sees, each one more
   double scale = 1;
-  int64_t mask_step = 0;  // elements from a row of the mask to the next
+  int64_t mask_step = 0;    // elements from a row of the mask to the next
+  bool mask_hides = false;  // it has zeros and -inf alone, and room for whole rounds
 
   int64_t seen(int64_t row) const {
     if (!is_causal || first_seen + row > keys) return keys;

@@ -24,6 +24,8 @@ int64_t rounded_row(const ScoreBlock& block, int64_t row, bool may_round, T* x) 
   return n;
 }
 
+static_assert(kRowLanes == ScoreBlock::kRound);
+
 // slope * score_at(r)(i) is element i of row r, scaled and masked. The largest is taken away before
 // the slope is multiplied by: the other way round a fused operation would leave what rounding the
 // largest product has lost, and of huge scores that is huge.
@@ -79,6 +81,13 @@ void weigh(const ScoreBlock& block, void* scores, const void* masks, bool is_fir
   } else if (masks == nullptr) {
     weigh_with(false, -scale, [=, step = block.step](int64_t r) {
       return [row = x + r * step](int64_t i) { return -row[i]; };
+    });
+  } else if (block.mask_hides && scale > 0) {  // so that what is seen weighs what it does without
+    const T* const mask = static_cast<const T*>(masks);
+    weigh_with(true, scale, [=, step = block.step, mask_step = block.mask_step](int64_t r) {
+      return [row = x + r * step, added = mask + r * mask_step](int64_t i) {
+        return row[i] + added[i];
+      };
     });
   } else {
     const T* const mask = static_cast<const T*>(masks);

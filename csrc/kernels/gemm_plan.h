@@ -86,7 +86,8 @@ struct Plan {
         x.b.source != nullptr || keeps_b || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
     const bool keeps_a = x.a.forms != nullptr && x.n > tile_columns;
     const bool packs =
-        x.a.source != nullptr || keeps_a || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
+        x.a.source != nullptr || keeps_a ||
+        ceil_div(x.n, tile_columns) > tiles_in_place(x.a, 64 == kernels.lanes * sizeof(T));
     packs_a_in_units = packs && x.a.source == nullptr && !keeps_a && !has_far_columns(x.a);
     packs_a = packs && !packs_a_in_units;
     super_k = std::min(x.k, 4 * kBlockK);
@@ -115,8 +116,12 @@ struct Plan {
   }
 
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a
-  // cache line each: those that are far apart push each other out of the cache.
-  static int64_t tiles_in_place(const Operand<T>& a) { return has_far_columns(a) ? 1 : 4; }
+  // cache line each: those that are far apart push each other out of the cache. Tiles of wide
+  // vectors have rows enough to hide what rows far apart cost; of others it is not measured.
+  static int64_t tiles_in_place(const Operand<T>& a, bool is_wide) {
+    if (is_wide && a.k_stride == 1) return INT64_MAX;
+    return has_far_columns(a) ? 1 : 4;
+  }
 
   // Panels of such an operand share cache lines, and are packed several at once.
   static bool has_far_columns(const Operand<T>& a) {

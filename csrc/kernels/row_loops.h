@@ -13,9 +13,10 @@ constexpr int kRowLanes = 32;
 constexpr int64_t kRowBlock = 512;
 
 // exp(x) for x <= 0, where what is no normal number is 0 (and its parts mean nothing): for weights
-// that are small beside a weight of 1.
+// that are small beside a weight of 1. Always inline: a call of it for each element, which compilers
+// may choose once there are several users, takes three times as long.
 template <class T>
-inline T exp_of_negative(T x) {
+[[gnu::always_inline]] inline T exp_of_negative(T x) {
   constexpr T kLeast = sizeof(T) == 4 ? T(-87.3) : T(-708.3);
   const auto [p, magic] = vm::exp_parts(x);
   const T y = p * vm::power_of_two(magic, 0);

@@ -252,6 +252,34 @@ def test_attention_of_many_lengths(lengths: tuple[int, int], causal: bool) -> No
     np.testing.assert_allclose(found, attention_of(q, k, v, causal=causal), 1e-11, 1e-13)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("lengths", [(1, 1), (5, 3), (40, 31), (33, 130), (20, 1030)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_mask_that_hides_nothing_changes_no_bit(
+    lengths: tuple[int, int], kind: str, causal: bool
+) -> None:
+    q, k, v = (
+        tl.tensor(RNG.normal(size=(2, 2, n, 9)).astype(kind))
+        for n in (lengths[0], lengths[1], lengths[1])
+    )
+    wanted = values(F.attention(q, k, v, is_causal=causal))
+    seen = np.ones((2, 1, *lengths), bool)
+    whole = F.attention(q, k, v, tl.tensor(seen), is_causal=causal)
+    np.testing.assert_array_equal(values(whole), wanted)
+    seen[1, :, -1, -1] = False  # of one query alone
+    seen[1, :, 0, 0] = False
+    found = values(F.attention(q, k, v, tl.tensor(seen), is_causal=causal))
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_array_equal(found[1, :, 1:-1], wanted[1, :, 1:-1])
+    arrays = (values(x).astype(np.float64) for x in (q, k, v))
+    with np.errstate(invalid="ignore"):  # of a row that sees nothing
+        formula = attention_of(*arrays, mask=seen & (np.tri(*lengths, dtype=bool) | (not causal)))
+    sees = np.isfinite(formula)
+    tolerance = 1e-5 if kind == "float32" else 1e-12
+    np.testing.assert_allclose(found[sees], formula[sees], rtol=tolerance, atol=tolerance)
+    assert (found[~sees] == 0).all()
+
+
 def gradients(loss: Callable[..., Any], arrays: list[Any]) -> list[Any]:
     return [np.asarray(g) for g in tl.grad(loss, argnums=tuple(range(len(arrays))))(*arrays)]
 

@@ -59,6 +59,24 @@ def test_integers_stand_in_the_place_of_products() -> None:
     assert "int8" in dtypes and all(layer.error is None for layer in made.layers)
 
 
+@pytest.mark.parametrize("how", ["dynamic", "bfloat16"])
+def test_layers_that_read_each_other_are_all_replaced(how: Any) -> None:
+    layers = [
+        tl.nn.Linear(8, 16, seed=0, activation="gelu"), tl.nn.Linear(16, 12, seed=1),
+        tl.nn.Linear(12, 4, seed=2),
+    ]  # fmt: skip
+    listing = tl.Listing()
+    y = listing.input("x", (3, 8))
+    for layer in layers:
+        y = layer.eval(record=False)(y)
+    made = static.quantize(listing, [y], how)
+    assert len(made.layers) == 3
+    read = [step for step in made.program.text().splitlines() if "Linear(" in step]
+    assert len(read) == 3, "no layer is computed twice"
+    if how == "dynamic":
+        assert all("DynamicQuantizedLinear(" in step for step in read)
+
+
 def test_a_batch_of_any_size_runs_through_a_quantised_program() -> None:
     main = static.Program()
     layer = tl.nn.Linear(48, 8, seed=0)

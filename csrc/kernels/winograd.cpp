@@ -11,12 +11,11 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFewAtAll = 24;               // tiles; fewer don't pay for those of the weights
-constexpr int64_t kFewForKept = 12;             // the same where these are made once
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
 constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
 constexpr int64_t kMostTiles = 128;             // of a strip
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
+constexpr int64_t kSummed = 128;  // channels; after so many, sums go to memory: errors stay small
 
 thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_tiles;
@@ -24,11 +23,11 @@ thread_local ScratchBuffer t_products;
 thread_local ScratchBuffer t_pixels;
 
 template <class T>
-int64_t wanted_tiles(const WindowProduct<T>& p, const Window& tiles) {
+Strips strips_of(const WindowProduct<T>& p, const Window& tiles, int threads) {
   const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
   const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
-  const int64_t share = p.images * tiles.out_size() / (int64_t{4} * num_threads());
-  return std::clamp(share, kFewTiles, fitting);
+  const int64_t share = p.images * tiles.out_size() / (int64_t{4} * threads);
+  return {tiles, p.images, std::clamp(share, kFewTiles, fitting), kMostTiles};
 }
 
 // The weights' transforms: for each group and place, panels of columns (channels of the result),
@@ -151,12 +150,16 @@ class TileProduct {
       const int64_t columns = weights_.columns(panel);
       const int64_t column = weights_.column(panel) - weights_.column(first);
       const detail::Split tiles = detail::split_at_most(strip_.size(), kernels.max_rows[width]);
+      const detail::Split summed = detail::split_at_most(product_.in_channels, kSummed);
       for (int64_t part = 0; part < tiles.count; ++part) {
         const int64_t tile = tiles.begin(part);
-        kernels.tile[width][1][tiles.size(part) - 1](
-            product_.in_channels, operand_.at(place, tile), operand_.row_step, 1,
-            weights_.at(group, place, panel), columns, products.at(place, tile) + column,
-            products.row_step, columns, false);
+        for (int64_t block = 0; block < summed.count; ++block) {
+          const int64_t from = summed.begin(block);
+          kernels.tile[width][1][tiles.size(part) - 1](
+              summed.size(block), operand_.at(place, tile) + from, operand_.row_step, 1,
+              weights_.at(group, place, panel) + from * columns, columns,
+              products.at(place, tile) + column, products.row_step, columns, block > 0);
+        }
       }
     }
   }
@@ -212,11 +215,33 @@ class TileProduct {
 ScratchBuffer& tile_weights() { return t_weights; }
 
 template <class T>
-bool suits_winograd(const WindowProduct<T>& p) {
-  const Window& w = p.window;
-  return has_tiles(w) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
-         p.origin == 0 && p.is_dense() && fills_vectors<T>(p.in_channels, p.out_channels) &&
-         p.images * tiles_of(w).out_size() >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
+bool has_winograd(const WindowProduct<T>& p) {
+  return has_tiles(p.window) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
+         p.origin == 0 && p.is_dense();
+}
+
+template <class T>
+Work tiles_work(const WindowProduct<T>& p) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const Window tiles = tiles_of(p.window);
+  const Strips strips = strips_of(p, tiles, 1);
+  const int64_t columns = rounded_up(p.out_channels, kernels.lanes);
+  const int64_t panels = detail::ceil_div(columns, 2 * kernels.lanes);
+  const int64_t parts = detail::ceil_div(strips[0].size(), kernels.max_rows[1]);
+  const auto count = static_cast<double>(p.groups * kTilePlaces * strips.count());
+  const auto vectors = static_cast<double>(columns / kernels.lanes);
+  const auto depth = static_cast<double>(p.in_channels);
+  const auto size = static_cast<double>(strips[0].size());
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = count * static_cast<double>(panels * parts);
+  work.loads = count * static_cast<double>(parts) * vectors * depth;
+  work.products = count * size * vectors * depth;
+  work.moved = count * size * kBytes *
+               static_cast<double>(rounded_up(p.in_channels, kernels.lanes) + columns);
+  work.made = static_cast<double>(p.groups * kTilePlaces * columns) * depth * kBytes;
+  work.read = far_bytes(work.made, static_cast<double>(strips.count()));
+  return work;
 }
 
 template <class T>
@@ -224,15 +249,16 @@ bool multiply_winograd(const WindowProduct<T>& product) {
   const Window tiles = tiles_of(product.window);
   ScratchLoan buffer(tile_weights());
   const TransformedWeights<T> weights(product, buffer);
-  const Strips strips(tiles, product.images, wanted_tiles(product, tiles), kMostTiles);
+  const Strips strips = strips_of(product, tiles, num_threads());
   std::atomic<bool> is_finite = true;
   over_strips(product, strips.count(), weights.panels(),
               [&] { return TileProduct<T>(product, weights, tiles, strips, is_finite); });
   return is_finite;
 }
 
-#define TL_INSTANTIATE(T)                                \
-  template bool suits_winograd(const WindowProduct<T>&); \
+#define TL_INSTANTIATE(T)                              \
+  template bool has_winograd(const WindowProduct<T>&); \
+  template Work tiles_work(const WindowProduct<T>&);   \
   template bool multiply_winograd(const WindowProduct<T>&);
 TL_INSTANTIATE(float)
 TL_INSTANTIATE(double)

@@ -9,8 +9,6 @@ namespace tensorlike {
 
 constexpr int64_t kTilePlaces = 16;
 constexpr int64_t kTileTaps = 9;
-constexpr int64_t kFewSummed = 12;   // channels; fewer don't pay for the transforms
-constexpr int64_t kFewResults = 16;  // channels that are computed; the same
 
 template <class T>
 const WinogradKernels& winograd_kernels() {
@@ -24,24 +22,15 @@ inline Window tiles_of(const Window& w) {
   return tiles;
 }
 
-// Whether windows have the form, and waste little at the ends of rows and columns.
+// Whether windows have the form.
 inline bool has_tiles(const Window& w) {
   const bool is_flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.before[0] == 0;
   const bool is_dense =
       w.stride[1] == 1 && w.stride[2] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1;
-  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3 &&
-         2 * w.out_size() >= 5 * tiles_of(w).out_size();
+  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3;
 }
 
 inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
-
-// Whether there are channels enough, and most of their vectors are filled.
-template <class T>
-bool fills_vectors(int64_t summed, int64_t results) {
-  const int64_t lanes = winograd_kernels<T>().lanes;
-  const int64_t whole = rounded_up(summed, lanes) * rounded_up(results, lanes);
-  return summed >= kFewSummed && results >= kFewResults && 20 * summed * results >= 9 * whole;
-}
 
 // For transformed weights, and for their gradient, which is as large and never there with them.
 ScratchBuffer& tile_weights();

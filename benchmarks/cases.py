@@ -74,7 +74,11 @@ def measure(case: Case, settings: Settings) -> Row:
     _check(case, results, row)
     del results
     timings = time_calls(
-        calls, rounds=settings.rounds, turn=settings.turn, seconds=settings.seconds
+        calls,
+        rounds=settings.rounds,
+        turn=settings.turn,
+        clock=settings.clock,
+        seconds=settings.seconds,
     )
     medians = {name: timings.median(name) for name in calls}
     row.times = {name: t for name, t in medians.items() if name not in given}

@@ -25,6 +25,12 @@ class Settings:
     is_quick: bool = False
     builds_wheel: bool = False
     compiles: bool = True  # whether torch.compile takes part
+    is_one_thread: bool = False  # and the processor's time counts
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """What times are told by."""
+        return time.process_time if self.is_one_thread else time.perf_counter
 
     @property
     def rounds(self) -> int:

@@ -2,7 +2,7 @@
 
 python benchmarks/run.py [NAME ...] [--quick] [--no-compile] [--keep-heap] [--write]
                          [--json FILE] [--wheel]
-python benchmarks/run.py zoo [WORD ...] [--quick] [--seed N] [--count N] [--write]
+python benchmarks/run.py zoo [WORD ...] [--quick] [--one-thread] [--seed N] [--count N] [--write]
 python benchmarks/run.py --sweep [FILE]
 """
 
@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-THREADS = 2
+ONE_THREAD = "--one-thread" in sys.argv
+THREADS = 1 if ONE_THREAD else 2
 # By these glibc keeps what was freed, and new results need no fresh pages from the system: the time
 # of a large elementwise op is else mostly that of its pages. It reads them when a process starts.
 KEPT_HEAP = {
@@ -145,6 +146,8 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--quick", action="store_true", help="fewer rounds, shorter chains")
     add("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
     add("--keep-heap", action="store_true", help="the peers keep freed memory: MALLOC_* variables")
+    text = "one thread, and the processor's time, which other processes disturb little"
+    add("--one-thread", action="store_true", help=text)
     add("--wheel", action="store_true", help="build the wheel for its size")
     add("--json", type=Path, metavar="FILE", help="write the figures there")
     add("--write", action="store_true", help="put them into figures.json and the README")
@@ -172,11 +175,13 @@ def main() -> None:
     described = machine.describe(len(CORES))
     if KEEPS_HEAP:
         described += ", with freed memory kept (--keep-heap)"
+    if ONE_THREAD:
+        described += ", of the processor's time (--one-thread)"
     print(described, flush=True)
     if options.sweep:
         sweep.draw(options.sweep, described, quick=options.quick)
         return
-    settings = Settings(options.quick, options.wheel, not options.no_compile)
+    settings = Settings(options.quick, options.wheel, not options.no_compile, ONE_THREAD)
     if options.names[0] == "zoo":
         table = zoo.run(options.names[1:], settings, options.seed, options.count)
         print(f"\n{table}")

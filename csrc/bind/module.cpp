@@ -190,6 +190,7 @@ PYBIND11_MODULE(_C, m) {
     add_rebinding_blocks(module);
     add_cycles();
     add_lapack();
+    add_ways(module);
   } catch (const PythonError&) {
     throw py::error_already_set();
   }

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "base/pool.h"
+#include "kernels/convolution_apart.h"
 #include "kernels/convolution_product.h"
 #include "kernels/convolution_rows.h"
 #include "kernels/depthwise.h"
 #include "kernels/depthwise_blocks.h"
+#include "kernels/winograd.h"
 
 namespace tensorlike {
 namespace {
@@ -20,12 +23,6 @@ void fill_channels(T* to, const T* bias, int64_t channels, int64_t size) {
   for (int64_t i = 0; i < channels; ++i) {
     std::fill_n(to + i * size, size, bias == nullptr ? T{0} : bias[i]);
   }
-}
-
-// Whether each image is worth a product of its own, without gathering.
-bool is_plain(const Window& w) {
-  constexpr int64_t kPixels = 256;  // with fewer, the weights would be packed too often
-  return w.is_identity() && w.out_size() >= kPixels;
 }
 
 // Windows of one element: for each image and group the product of a matrix of the weights, as
@@ -48,6 +45,18 @@ void multiply_pixels(const WindowProduct<T>& p) {
               {p.x + job * p.in_channels * pixels, 1, pixels}, to, pixels, p.bias != nullptr);
     }
   });
+}
+
+template <class T>
+Work pixels_work(const WindowProduct<T>& p) {
+  return gemm_work<T>(p.out_channels, p.window.out_size(), p.in_channels, p.images * p.groups,
+                      true);
+}
+
+// Tiles, but for what is not finite.
+template <class T>
+void multiply_tiles(const WindowProduct<T>& product) {
+  if (!multiply_winograd(product)) multiply_strips(product);
 }
 
 template <class T>
@@ -76,6 +85,49 @@ WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weig
   return p;
 }
 
+// The way of the result.
+template <class T>
+Way forward_way(const Convolution& c, const WindowProduct<T>& product) {
+  const auto apart = [&] {
+    const Convolution own = side_by_side(c, c.images);
+    const auto like =
+        forward_product<T>(own, nullptr, product.weight, nullptr, nullptr, product.forms);
+    return apart_work<T>(c, tiles_work(like));
+  };
+  Choice choice;
+  choice.offer(Way::kStrips, [&] { return strips_work(product); });
+  if (has_blocks<T>(c)) choice.offer(Way::kBlocks, [&] { return blocks_work<T>(c); });
+  if (has_depthwise(c)) choice.offer(Way::kAlone, [&] { return depthwise_work<T>(c); });
+  if (has_rows(c)) choice.offer(Way::kRows, [&] { return rows_work<T>(c); });
+  if (has_winograd(product)) choice.offer(Way::kTiles, [&] { return tiles_work(product); });
+  if (c.window.is_identity()) choice.offer(Way::kPixels, [&] { return pixels_work(product); });
+  if (has_apart(c)) choice.offer(Way::kApart, apart);
+  return choice.best();
+}
+
+// Of the gradient by the image; its taps are those of the phases.
+template <class T>
+WindowProduct<T> gradient_product(const Convolution& c, const T* dy, const T* weight, const T* bias,
+                                  T* dx, KeptForms* forms) {
+  WindowProduct<T> p;
+  p.window = c.window;
+  p.images = c.images;
+  p.groups = c.groups;
+  p.in_channels = c.out_channels;
+  p.out_channels = c.in_channels;
+  p.x = dy;
+  p.weight = weight;
+  p.group_step = c.out_channels * c.rows();
+  p.out_step = c.window.taps();
+  p.in_step = c.rows();
+  p.is_mirrored = true;
+  p.forms = forms;
+  p.bias = bias;
+  p.y = dx;
+  p.y_size = c.window.in_size();
+  return p;
+}
+
 // One dimension of the elements of dx that are `phase` modulo the stride: the windows through which
 // they see dy, and the taps of the kernel that these are, first, first + step, ...
 struct Phase {
@@ -86,6 +138,7 @@ Phase set_phase(const Window& w, int dim, int64_t phase, Window& seen) {
   const int64_t stride = w.stride[dim];
   const int64_t dilation = w.dilation[dim];
   seen.in[dim] = w.out[dim];
+  seen.stride[dim] = 1;
   seen.out[dim] = (w.in[dim] - phase - 1) / stride + 1;
   Phase found{0, stride / std::gcd(stride, dilation), 0};
   const int64_t limit = std::min(found.step, w.kernel[dim]);
@@ -102,14 +155,14 @@ Phase set_phase(const Window& w, int dim, int64_t phase, Window& seen) {
   return found;
 }
 
-// The part of the gradient that lies at `phases` modulo the strides.
+// The part of the gradient that lies at `phases` modulo the strides; without taps, where it sees
+// nothing.
 template <class T>
-void multiply_phase(const Convolution& c, const int64_t* phases, WindowProduct<T> p) {
+WindowProduct<T> phase_product(const Convolution& c, const int64_t* phases, WindowProduct<T> p) {
   const Window& w = c.window;
   Phase found[Window::kDims];
   for (int dim = 0; dim < Window::kDims; ++dim) {
     found[dim] = set_phase(w, dim, phases[dim], p.window);
-    if (found[dim].count == 0) return;
   }
   const int64_t size[Window::kDims] = {w.in[1] * w.in[2], w.in[2], 1};
   for (int dim = 0; dim < Window::kDims; ++dim) {
@@ -125,7 +178,52 @@ void multiply_phase(const Convolution& c, const int64_t* phases, WindowProduct<T
       }
     }
   }
-  multiply_windows(p);
+  return p;
+}
+
+// Elements of dx that are the same modulo the strides see dy through windows of stride 1, over the
+// same taps: one product for each such class, and each element is written once.
+template <class T>
+std::vector<WindowProduct<T>> phase_products(const Convolution& c, const WindowProduct<T>& all) {
+  const Window& w = c.window;
+  std::vector<WindowProduct<T>> products;
+  int64_t at[Window::kDims];
+  const auto most = [&](int dim) { return std::min(w.stride[dim], w.in[dim]); };
+  for (at[0] = 0; at[0] < most(0); ++at[0]) {
+    for (at[1] = 0; at[1] < most(1); ++at[1]) {
+      for (at[2] = 0; at[2] < most(2); ++at[2]) products.push_back(phase_product(c, at, all));
+    }
+  }
+  return products;
+}
+
+template <class T>
+Work phases_work(const std::vector<WindowProduct<T>>& products) {
+  Work sum;
+  for (const WindowProduct<T>& product : products) {
+    if (!product.taps.empty()) sum += strips_work(product);
+  }
+  return sum;
+}
+
+template <class T>
+Way backward_way(const Convolution& c, const WindowProduct<T>& all,
+                 const std::vector<WindowProduct<T>>& products) {
+  const WindowProduct<T>& only = products.front();
+  const auto apart = [&] {
+    const Convolution own = side_by_side(c, c.images);
+    const auto like = gradient_product<T>(own, nullptr, all.weight, nullptr, nullptr, all.forms);
+    return apart_work<T>(c, tiles_work(phase_products(own, like).front()));
+  };
+  Choice choice;
+  choice.offer(Way::kStrips, [&] { return phases_work(products); });
+  if (has_blocks<T>(c)) choice.offer(Way::kBlocks, [&] { return blocks_work<T>(c); });
+  if (c.window.is_identity()) choice.offer(Way::kPixels, [&] { return pixels_work(all); });
+  if (products.size() == 1 && has_winograd(only)) {
+    choice.offer(Way::kTiles, [&] { return tiles_work(only); });
+  }
+  if (has_apart(c)) choice.offer(Way::kApart, apart);
+  return choice.best();
 }
 
 }  // namespace
@@ -153,76 +251,61 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     }
     return;
   }
-  if (is_by_blocks<T>(c)) {
-    convolve_by_blocks(c, x, weight, bias, y);
-    return;
-  }
-  if (is_depthwise(c)) {
-    convolve_depthwise(c, x, weight, bias, y);
-    return;
-  }
-  if (is_by_rows(c)) {
-    convolve_rows(c, x, weight, bias, y, forms);
-    return;
-  }
   const WindowProduct<T> product = forward_product(c, x, weight, bias, y, forms);
-  if (is_plain(w)) {
-    multiply_pixels(product);
-  } else {
-    multiply_windows(product);
+  switch (forward_way(c, product)) {
+    case Way::kBlocks:
+      return convolve_by_blocks(c, x, weight, bias, y);
+    case Way::kAlone:
+      return convolve_depthwise(c, x, weight, bias, y);
+    case Way::kRows:
+      return convolve_rows(c, x, weight, bias, y, forms);
+    case Way::kPixels:
+      return multiply_pixels(product);
+    case Way::kApart:
+      return convolve_apart<T>(c, x, y, [&](const Convolution& own, const T* from, T* to) {
+        multiply_tiles(forward_product(own, from, weight, bias, to, forms));
+      });
+    case Way::kTiles:
+      return multiply_tiles(product);
+    default:
+      multiply_strips(product);
   }
 }
 
-// Elements of dx that are the same modulo the strides see dy through windows of stride 1, over the
-// same taps: one product for each such class, and each element is written once.
 template <class T>
 void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, const T* bias,
                             T* dx, KeptForms* forms) {
   const Window& w = c.window;
   const int64_t channels = c.groups * c.in_channels;
   if (c.images * channels * w.in_size() == 0) return;
-  if (is_by_blocks<T>(c)) {
-    data_gradient_by_blocks(c, dy, weight, bias, dx);
-    return;
-  }
-  WindowProduct<T> p;
-  p.images = c.images;
-  p.groups = c.groups;
-  p.in_channels = c.out_channels;
-  p.out_channels = c.in_channels;
-  p.x = dy;
-  p.weight = weight;
-  p.group_step = c.out_channels * c.rows();
-  p.out_step = w.taps();
-  p.in_step = c.rows();
-  p.is_mirrored = true;
-  p.forms = forms;
-  p.bias = bias;
-  p.y = dx;
-  p.y_size = w.in_size();
-  if (is_plain(w) && c.out_channels > 0) {
-    p.window = w;
-    multiply_pixels(p);
-    return;
-  }
-  bool is_covered = c.out_channels * w.out_size() > 0;
-  int64_t phases[Window::kDims];
-  for (int dim = 0; dim < Window::kDims; ++dim) {
-    phases[dim] = std::min(w.stride[dim], w.in[dim]);
-    Window seen;
-    for (int64_t phase = 0; is_covered && phase < phases[dim]; ++phase) {
-      is_covered = set_phase(w, dim, phase, seen).count > 0;
+  const auto fill = [&] {
+    for (int64_t i = 0; i < c.images; ++i) {
+      fill_channels(dx + i * channels * w.in_size(), bias, channels, w.in_size());
     }
+  };
+  if (c.out_channels * w.out_size() == 0) return fill();
+  const WindowProduct<T> p = gradient_product(c, dy, weight, bias, dx, forms);
+  const std::vector<WindowProduct<T>> products = phase_products(c, p);
+  switch (backward_way(c, p, products)) {
+    case Way::kBlocks:
+      return data_gradient_by_blocks(c, dy, weight, bias, dx);
+    case Way::kPixels:
+      return multiply_pixels(p);
+    case Way::kApart:
+      return data_gradient_apart<T>(
+          c, dy, bias, dx, [&](const Convolution& own, const T* from, T* to) {
+            const auto like = gradient_product(own, from, weight, bias, to, forms);
+            multiply_tiles(phase_products(own, like).front());
+          });
+    case Way::kTiles:
+      return multiply_tiles(products.front());
+    default:
+      break;
   }
-  for (int64_t i = 0; !is_covered && i < c.images; ++i) {  // some elements see nothing
-    fill_channels(dx + i * channels * w.in_size(), bias, channels, w.in_size());
-  }
-  if (c.out_channels * w.out_size() == 0) return;
-  int64_t at[Window::kDims];
-  for (at[0] = 0; at[0] < phases[0]; ++at[0]) {
-    for (at[1] = 0; at[1] < phases[1]; ++at[1]) {
-      for (at[2] = 0; at[2] < phases[2]; ++at[2]) multiply_phase(c, at, p);
-    }
+  const auto sees_nothing = [](const WindowProduct<T>& each) { return each.taps.empty(); };
+  if (std::any_of(products.begin(), products.end(), sees_nothing)) fill();
+  for (const WindowProduct<T>& each : products) {
+    if (!each.taps.empty()) multiply_strips(each);
   }
 }
 

@@ -1,8 +1,6 @@
 // Products of weights and windows, strip by strip.
 #include "kernels/convolution_product.h"
 
-#include "kernels/winograd.h"
-
 namespace tensorlike {
 namespace {
 
@@ -11,7 +9,9 @@ constexpr int64_t kOperandBytes = 768 * 1024;  // of an operand, in the L2 cache
 constexpr int64_t kOperandElements = 128 * 1024;
 constexpr int64_t kFewPositions = 384;    // a strip with fewer reads the weights too often
 constexpr int64_t kJointPositions = 128;  // images of fewer are put side by side
-constexpr int64_t kSlack = 128;           // elements that the last tile may read beyond its columns
+constexpr int64_t kPanelsOfJob = 32;
+constexpr int64_t kMostSpan = 1024;  // elements of taps that lie apart, and those between
+constexpr int64_t kSlack = 128;      // elements that the last tile may read beyond its columns
 
 thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_operand;
@@ -23,12 +23,33 @@ constexpr T kZeros[detail::GemmKernels<T>::kMaxRows] = {};
 // How many positions a strip has: enough to use weights often, and work for all threads. A sum is
 // the same in any strip.
 template <class T>
-int64_t wanted_positions(const WindowProduct<T>& p) {
+int64_t wanted_positions(const WindowProduct<T>& p, int threads) {
   const Window& w = p.window;
   const int64_t copies = std::max<int64_t>(p.in_channels * w.kernel[0] * w.kernel[2], 1);
   const int64_t fitting = std::clamp<int64_t>(kOperandElements / copies, 512, 4096);
-  const int64_t share = p.images * w.out_size() / (int64_t{4} * num_threads());
+  const int64_t share = p.images * w.out_size() / (int64_t{4} * threads);
   return std::clamp(share, kFewPositions, fitting);
+}
+
+template <class T>
+Strips strips_of(const WindowProduct<T>& p, int threads) {
+  return {p.window, p.images, wanted_positions(p, threads), kJointPositions};
+}
+
+// The tile for the weights' rows, as log2 of its vectors.
+template <class T>
+int width_of(int64_t rows) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  for (int wide = detail::GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
+    if (kernels.max_rows[wide] >= rows) return wide;
+  }
+  return 1;
+}
+
+// Blocks of channels: of as many rows of the operand as the first-level cache holds.
+template <class T>
+detail::Split blocks_of(const WindowProduct<T>& p) {
+  return detail::split_at_most(p.in_channels, std::max<int64_t>(1, kBlockK / std::ssize(p.taps)));
 }
 
 }  // namespace
@@ -48,17 +69,10 @@ template struct WindowProduct<double>;
 
 template <class T>
 PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
-    : product_(product), width_(1) {
-  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
-  for (int wide = detail::GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
-    if (kernels.max_rows[wide] >= product.out_channels) {
-      width_ = wide;
-      break;
-    }
-  }
-  panels_ = detail::split_at_most(product.out_channels, kernels.max_rows[width_]);
-  const int64_t taps = static_cast<int64_t>(product.taps.size());
-  blocks_ = detail::split_at_most(product.in_channels, std::max<int64_t>(1, kBlockK / taps));
+    : product_(product),
+      width_(width_of<T>(product.out_channels)),
+      panels_(detail::split_at_most(product.out_channels, gemm_kernels<T>().max_rows[width_])),
+      blocks_(blocks_of(product)) {
   const int64_t count = product.groups * product.out_channels * product.depth();
   packed_ = kept_or(product, "weights of windows", buffer, count, [&](T* memory) {
     packed_ = memory;
@@ -69,41 +83,62 @@ PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& bu
 template <class T>
 void PackedWeights<T>::pack() const {
   const WindowProduct<T>& p = product_;
-  const int64_t jobs = p.groups * blocks_.count * panels_.count;
+  const detail::Split shares = detail::split_at_most(panels_.count, kPanelsOfJob);
+  const int64_t jobs = p.groups * blocks_.count * shares.count;
   const double work =
       static_cast<double>(p.groups * p.out_channels) * static_cast<double>(p.depth());
   parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
-      const int64_t block = job / panels_.count;
-      pack_panel(block / blocks_.count, block % blocks_.count, job % panels_.count);
+      const int64_t share = job % shares.count, block = job / shares.count;
+      pack_panels(block / blocks_.count, block % blocks_.count, shares.begin(share),
+                  shares.begin(share + 1));
     }
   });
 }
 
 template <class T>
-void PackedWeights<T>::pack_panel(int64_t group, int64_t block, int64_t panel) const {
+void PackedWeights<T>::pack_panels(int64_t group, int64_t block, int64_t first,
+                                   int64_t last) const {
   const WindowProduct<T>& p = product_;
-  const int64_t rows = panels_.size(panel);
   const int64_t channels = blocks_.size(block);
-  const int64_t taps = static_cast<int64_t>(p.taps.size());
-  const T* from = p.weight + group * p.group_step + panels_.begin(panel) * p.out_step +
-                  blocks_.begin(block) * p.in_step;
-  T* to = at(group, block, panel);
+  const int64_t taps = std::ssize(p.taps);
+  const T* from = p.weight + group * p.group_step + blocks_.begin(block) * p.in_step;
   if (p.in_step == taps && p.taps.back() == taps - 1) {  // they lie along k without a gap
-    gemm_kernels<T>().pack(to, rows, from, p.out_step, 1, rows, channels * taps);
+    for (int64_t panel = first; panel < last; ++panel) {
+      gemm_kernels<T>().pack(at(group, block, panel), rows(panel), from + row(panel) * p.out_step,
+                             p.out_step, 1, rows(panel), channels * taps);
+    }
     return;
   }
+  // Channel by channel, so that memory is read in long runs.
   for (int64_t channel = 0; channel < channels; ++channel, from += p.in_step) {
-    for (int64_t tap = 0; tap < taps;) {
-      const int64_t place = p.taps[static_cast<size_t>(tap)];
-      int64_t count = 1;
-      while (tap + count < taps && p.taps[static_cast<size_t>(tap + count)] == place + count) {
-        ++count;
-      }
-      gemm_kernels<T>().pack(to, rows, from + place, p.out_step, 1, rows, count);
-      to += count * rows;
-      tap += count;
+    for (int64_t panel = first; panel < last; ++panel) {
+      pack_taps(from + row(panel) * p.out_step, rows(panel),
+                at(group, block, panel) + channel * taps * rows(panel));
     }
+  }
+}
+
+// Taps that lie apart are packed with those between, by vectors, and these left out.
+template <class T>
+void PackedWeights<T>::pack_taps(const T* from, int64_t rows, T* to) const {
+  const WindowProduct<T>& p = product_;
+  const auto pack = gemm_kernels<T>().pack;
+  const int64_t taps = std::ssize(p.taps), first = p.taps.front();
+  const int64_t span = p.taps.back() - first + 1;
+  if (span == taps) return pack(to, rows, from + first, p.out_step, 1, rows, taps);
+  const int64_t whole = std::min(detail::ceil_div(span, 4) * 4, p.out_step);  // squares of 4 x 4
+  const int64_t begin = std::max<int64_t>(0, std::min(first, p.out_step - whole));
+  T all[kMostSpan];
+  const bool fits = whole * rows <= kMostSpan && begin + whole > p.taps.back();
+  if (fits) pack(all, rows, from + begin, p.out_step, 1, rows, whole);
+  for (const int64_t tap : p.taps) {
+    if (fits) {
+      std::copy_n(all + (tap - begin) * rows, rows, to);
+    } else {
+      pack(to, rows, from + tap, p.out_step, 1, rows, 1);
+    }
+    to += rows;
   }
 }
 
@@ -220,20 +255,69 @@ void StripProduct<T>::place(const T* block, int64_t group, int64_t row, int64_t 
 }
 
 template <class T>
-void multiply_windows(WindowProduct<T> product) {
-  if (product.images * product.groups * product.out_channels * product.window.out_size() == 0) {
-    return;
-  }
-  if (suits_winograd(product) && multiply_winograd(product)) return;
-  if (product.images * product.window.out_size() >= detail::kManyProducts) product.forms = nullptr;
+Work gemm_work(int64_t m, int64_t n, int64_t k, int64_t times, bool makes_a) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const int width = detail::width_for(kernels, m, n);
+  const int64_t panels = detail::ceil_div(m, kernels.max_rows[width]);
+  const int64_t vectors = detail::ceil_div(n, kernels.lanes), tiles = (vectors >> width) + 1;
+  const auto count = static_cast<double>(times), depth = static_cast<double>(k);
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = count * static_cast<double>(panels * tiles);
+  work.loads = count * static_cast<double>(panels * vectors) * depth;
+  work.products = count * static_cast<double>(m * vectors) * depth;
+  work.moved = panels > 8 ? count * static_cast<double>(n) * depth * kBytes : 0;
+  work.made = makes_a && tiles > 4 ? count * static_cast<double>(m) * depth * kBytes : 0;
+  work.read = far_bytes(static_cast<double>(m) * depth * kBytes, count);
+  return work;
+}
+
+template <class T>
+Work strips_work(const WindowProduct<T>& p) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const int width = width_of<T>(p.out_channels);
+  const int64_t panels = detail::ceil_div(p.out_channels, kernels.max_rows[width]);
+  const Strips strips = strips_of(p, 1);
+  const Strip strip = strips[0];
+  const auto count = static_cast<double>(p.groups * strips.count());
+  const auto depth = static_cast<double>(p.depth());
+  const int64_t vectors = detail::ceil_div(strip.size(), kernels.lanes);
+  const int64_t tiles = detail::ceil_div(vectors, int64_t{1} << width);
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = count * static_cast<double>(tiles * panels * blocks_of(p).count);
+  work.loads = count * static_cast<double>(vectors * panels) * depth;
+  work.products = count * static_cast<double>(vectors * p.out_channels) * depth;
+  const int64_t gathered =
+      p.in_channels * StripLayout::written(p.window, strip, strips.is_joint(), kernels.lanes);
+  const bool is_direct = p.is_dense() && !strips.is_joint();
+  const int64_t placed = is_direct ? 0 : 2 * p.out_channels * strip.size();
+  work.moved = count * static_cast<double>(gathered + placed) * kBytes;
+  work.made = static_cast<double>(p.groups * p.out_channels) * depth * kBytes;
+  work.read = far_bytes(work.made, static_cast<double>(strips.count()));
+  return work;
+}
+
+#define TL_INSTANTIATE(T)                                               \
+  template Work gemm_work<T>(int64_t, int64_t, int64_t, int64_t, bool); \
+  template Work strips_work(const WindowProduct<T>&);
+TL_INSTANTIATE(float)
+TL_INSTANTIATE(double)
+#undef TL_INSTANTIATE
+
+template <class T>
+void multiply_strips(WindowProduct<T> product) {
+  const int64_t positions = product.images * product.window.out_size();
+  if (positions * product.groups * product.out_channels == 0) return;
+  if (positions >= detail::kManyProducts) product.forms = nullptr;
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
-  const Strips strips(product.window, product.images, wanted_positions(product), kJointPositions);
+  const Strips strips = strips_of(product, num_threads());
   over_strips(product, strips.count(), weights.panels(),
               [&] { return StripProduct<T>(product, weights, strips); });
 }
 
-template void multiply_windows<float>(WindowProduct<float>);
-template void multiply_windows<double>(WindowProduct<double>);
+template void multiply_strips<float>(WindowProduct<float>);
+template void multiply_strips<double>(WindowProduct<double>);
 
 }  // namespace tensorlike

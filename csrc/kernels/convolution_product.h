@@ -11,6 +11,7 @@
 #include "kernels/convolution_strips.h"
 #include "kernels/gemm_plan.h"
 #include "kernels/scratch.h"
+#include "kernels/ways.h"
 
 namespace tensorlike {
 
@@ -103,7 +104,8 @@ class PackedWeights {
 
  private:
   void pack() const;
-  void pack_panel(int64_t group, int64_t block, int64_t panel) const;
+  void pack_panels(int64_t group, int64_t block, int64_t first, int64_t last) const;
+  void pack_taps(const T* from, int64_t rows, T* to) const;
 
   const WindowProduct<T>& product_;
   int width_;
@@ -183,8 +185,15 @@ void over_strips(const WindowProduct<T>& product, int64_t strips, int64_t panels
   });
 }
 
+// Of a matrix product m x n x k, so many times; `makes_a`: a is packed each time, where there are
+// columns enough.
+template <class T>
+Work gemm_work(int64_t m, int64_t n, int64_t k, int64_t times, bool makes_a);
+
 // Defined for float and double.
 template <class T>
-void multiply_windows(WindowProduct<T> product);
+Work strips_work(const WindowProduct<T>& product);
+template <class T>
+void multiply_strips(WindowProduct<T> product);
 
 }  // namespace tensorlike

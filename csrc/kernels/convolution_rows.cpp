@@ -10,8 +10,7 @@ namespace {
 thread_local ScratchBuffer t_rows;
 thread_local ScratchBuffer t_sums;
 
-constexpr int64_t kMostWindows = 12;
-constexpr int64_t kLeastChannels = 16;
+constexpr int64_t kMostElements = 256 * 1024;
 
 // The taps [first, last) of a line of a window that lie within the input.
 struct Taps {
@@ -61,8 +60,19 @@ void gather_windows(const Convolution& c, const T* x, int64_t group, T* rows) {
 
 }  // namespace
 
-bool is_by_rows(const Convolution& c) {
-  return c.images * c.window.out_size() <= kMostWindows && c.out_channels >= kLeastChannels;
+bool has_rows(const Convolution& c) {
+  return c.images * c.window.out_size() <= kMostElements / std::max<int64_t>(c.rows(), 1);
+}
+
+template <class T>
+Work rows_work(const Convolution& c) {
+  const int64_t count = c.images * c.window.out_size();
+  Work work = gemm_work<T>(count, c.out_channels, c.rows(), c.groups, false);
+  const int64_t elements = count * (c.rows() + c.out_channels);
+  work.moved += static_cast<double>(c.groups * elements * int64_t{sizeof(T)});
+  const int64_t weights = c.groups * c.out_channels * c.rows() * int64_t{sizeof(T)};
+  work.read = far_bytes(static_cast<double>(weights), 1);
+  return work;
 }
 
 template <class T>
@@ -90,6 +100,8 @@ void convolve_rows(const Convolution& c, const T* x, const T* weight, const T* b
   }
 }
 
+template Work rows_work<float>(const Convolution&);
+template Work rows_work<double>(const Convolution&);
 template void convolve_rows<float>(const Convolution&, const float*, const float*, const float*,
                                    float*, KeptForms*);
 template void convolve_rows<double>(const Convolution&, const double*, const double*, const double*,

@@ -4,13 +4,17 @@
 
 #include "base/kept_forms.h"
 #include "base/window.h"
+#include "kernels/ways.h"
 
 namespace tensorlike {
 
-// Whether the windows are so few, and the channels enough to fill vectors.
-bool is_by_rows(const Convolution& c);
+// Whether what all windows see is little enough to be written down.
+bool has_rows(const Convolution& c);
 
-// As `convolve`. Defined for float and double.
+// Defined for float and double.
+template <class T>
+Work rows_work(const Convolution& c);
+// As `convolve`.
 template <class T>
 void convolve_rows(const Convolution& c, const T* x, const T* weight, const T* bias, T* y,
                    KeptForms* forms);

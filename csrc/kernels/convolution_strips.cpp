@@ -69,6 +69,13 @@ void StripLayout::add_lines(const Window& w, const Strip& strip, bool is_joint,
   }
 }
 
+int64_t StripLayout::written(const Window& w, const Strip& strip, bool is_joint, int64_t lanes) {
+  StripLayout layout;
+  layout.place_rows(w, strip, is_joint);
+  const int64_t lines = w.kernel[0] * w.kernel[2] * layout.rows_;
+  return lines * detail::ceil_div(strip.columns, lanes) * lanes;
+}
+
 bool StripLayout::arrange(const Window& w, const Strip& wanted, bool is_joint, int64_t image_step) {
   Strip strip = wanted;
   if (!is_joint) strip.line %= w.out[0] * w.out[1];

@@ -68,6 +68,8 @@ struct StripLayout {
   // strip's own. False: nothing has changed, since the last strip lay at the same place of another
   // image.
   bool arrange(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
+  // How many elements are written for a channel by vectors of so many: whole ones for each line.
+  static int64_t written(const Window& window, const Strip& strip, bool is_joint, int64_t lanes);
 
  private:
   void add_lines(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);

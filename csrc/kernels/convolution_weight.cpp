@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "kernels/convolution.h"
+#include "kernels/convolution_apart.h"
 #include "kernels/convolution_product.h"
 #include "kernels/depthwise_blocks.h"
 #include "kernels/winograd_weight.h"
@@ -93,9 +94,13 @@ class WeightDots {
   std::vector<PlaceRun> runs_;
 };
 
+Strips weight_strips(const Convolution& c) {
+  return {c.window, c.images, kPositions, kPositions / 2};
+}
+
 template <class T>
 void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
-  const Strips strips(c.window, c.images, kPositions, kPositions / 2);
+  const Strips strips = weight_strips(c);
   StripLayout layout;
   layout.arrange(c.window, strips[0], strips.is_joint(), 0);
   const int64_t bytes = layout.channel_size * static_cast<int64_t>(sizeof(T));
@@ -154,26 +159,15 @@ class Pixels final : public GemmSource<T> {
   int64_t image_stride_;
 };
 
-}  // namespace
+// Tiles, but for what is not finite.
+template <class T>
+void multiply_tile_dots(const Convolution& c, const T* x, const T* dy, T* dweight) {
+  if (!add_tile_dots(c, x, dy, dweight)) sum_products(c, x, dy, dweight);
+}
 
 template <class T>
-void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* dweight) {
+void multiply_all_pixels(const Convolution& c, const T* x, const T* dy, T* dweight) {
   const int64_t pixels = c.window.out_size();
-  const int64_t size = c.groups * c.out_channels * c.rows();
-  if (size == 0) return;
-  if (c.images * pixels == 0) {
-    std::fill_n(dweight, size, T{0});
-    return;
-  }
-  if (is_by_blocks<T>(c)) {
-    weight_gradient_by_blocks(c, x, dy, dweight);
-    return;
-  }
-  if (suits_tile_dots<T>(c) && add_tile_dots(c, x, dy, dweight)) return;
-  if (!c.window.is_identity()) {
-    sum_products(c, x, dy, dweight);
-    return;
-  }
   const bool is_many = c.groups >= int64_t{4} * num_threads();
   parallel_for(c.groups, is_many ? 1 : c.groups, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {
@@ -183,6 +177,71 @@ void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* 
               dweight + g * c.out_channels * c.rows(), c.rows(), false);
     }
   });
+}
+
+// A job's sums are a number of their own for each weight, and then folded.
+template <class T>
+Work dots_work(const Convolution& c) {
+  const Strips strips = weight_strips(c);
+  const Strip strip = strips[0];
+  const auto count = static_cast<double>(c.groups * strips.count());
+  const int64_t vectors = detail::ceil_div(strip.size(), gemm_kernels<T>().lanes);
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = count * static_cast<double>(detail::ceil_div(c.out_channels, 6) *
+                                           detail::ceil_div(c.rows(), 4));
+  work.products = count * static_cast<double>(c.out_channels * vectors * c.rows());
+  work.loads =
+      count * static_cast<double>(detail::ceil_div(c.out_channels, 6) * vectors * c.rows());
+  const int64_t gathered = c.in_channels * StripLayout::written(c.window, strip, strips.is_joint(),
+                                                                gemm_kernels<T>().lanes);
+  const int64_t beside = strips.is_joint() ? c.out_channels * strip.size() : 0;
+  work.moved = count * static_cast<double>(gathered + beside) * kBytes;
+  work.made = static_cast<double>(c.groups * c.out_channels * c.rows()) * kBytes;
+  work.read = far_bytes(work.made, static_cast<double>(strips.count()));
+  return work;
+}
+
+template <class T>
+Way weight_way(const Convolution& c) {
+  Choice choice;
+  choice.offer(Way::kDots, [&] { return dots_work<T>(c); });
+  if (has_blocks<T>(c)) choice.offer(Way::kBlocks, [&] { return blocks_work<T>(c); });
+  if (has_tile_dots(c)) choice.offer(Way::kTileDots, [&] { return tile_dots_work<T>(c); });
+  if (c.groups == 1 && has_apart(c)) {
+    choice.offer(Way::kApartDots,
+                 [&] { return apart_work<T>(c, tile_dots_work<T>(side_by_side(c, c.images))); });
+  }
+  if (c.window.is_identity()) {
+    choice.offer(Way::kPixelDots, [&] {
+      return gemm_work<T>(c.out_channels, c.rows(), c.images * c.window.out_size(), c.groups, true);
+    });
+  }
+  return choice.best();
+}
+
+}  // namespace
+
+template <class T>
+void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* dweight) {
+  const int64_t size = c.groups * c.out_channels * c.rows();
+  if (size == 0) return;
+  if (c.images * c.window.out_size() == 0) {
+    std::fill_n(dweight, size, T{0});
+    return;
+  }
+  switch (weight_way<T>(c)) {
+    case Way::kBlocks:
+      return weight_gradient_by_blocks(c, x, dy, dweight);
+    case Way::kApartDots:
+      return weight_gradient_apart<T>(c, x, dy, dweight, multiply_tile_dots<T>);
+    case Way::kPixelDots:
+      return multiply_all_pixels(c, x, dy, dweight);
+    case Way::kTileDots:
+      return multiply_tile_dots(c, x, dy, dweight);
+    default:
+      sum_products(c, x, dy, dweight);
+  }
 }
 
 template void convolve_weight_gradient<float>(const Convolution&, const float*, const float*,

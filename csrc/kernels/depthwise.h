@@ -7,6 +7,8 @@
 
 namespace tensorlike {
 
+struct Work;  // kernels/ways.h
+
 // What a kernel works in: the rows of a plane with zeros around, elements that a stride skips in
 // copies of their own; zeros at first, and for as long as the window is the same.
 struct DepthwiseRows {
@@ -24,10 +26,16 @@ struct DepthwiseRows {
 using DepthwiseKernel = void (*)(const Window& w, const DepthwiseRows& rows, const void* x,
                                  const void* weight, const void* bias, void* y, void* space);
 
-// Whether it is one whose rows fit a cache, and that has less to do so than by strips.
-bool is_depthwise(const Convolution& c);
+// The part of the kernel's rows, in all places of a dimension, that lie within the image.
+double share_inside(const Window& w, int dim);
 
-// As `convolve`. Defined for float and double.
+// Whether it is one whose rows fit a cache.
+bool has_depthwise(const Convolution& c);
+
+// Defined for float and double.
+template <class T>
+Work depthwise_work(const Convolution& c);
+// As `convolve`.
 template <class T>
 void convolve_depthwise(const Convolution& c, const T* x, const T* weight, const T* bias, T* y);
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "kernels/convolution_product.h"
+#include "kernels/depthwise.h"
+#include "kernels/ways.h"
 
 namespace tensorlike {
 
@@ -117,9 +119,10 @@ detail::Split blocks_of(const Convolution& c) {
   return detail::split_at_most(c.groups, kernels_of<T>().lanes);
 }
 
-// Whether each channel is a group of its own, and a block of them fits the working memory.
+}  // namespace
+
 template <class T>
-bool has_planes(const Convolution& c) {
+bool has_blocks(const Convolution& c) {
   const Window& w = c.window;
   if (c.in_channels != 1 || c.out_channels != 1 || c.images * c.groups == 0) return false;
   if (w.out_size() == 0 || w.in_size() == 0 || w.taps() < 2) return false;
@@ -142,12 +145,21 @@ bool has_planes(const Convolution& c) {
   return places * kernels_of<T>().lanes <= static_cast<double>(kMost);
 }
 
-// The lanes that are used, of all.
 template <class T>
-double share_used(const Convolution& c) {
-  return static_cast<double>(c.groups) /
-         static_cast<double>(blocks_of<T>(c).count * kernels_of<T>().lanes);
+Work blocks_work(const Convolution& c) {
+  const Window& w = c.window;
+  const int64_t blocks = c.images * blocks_of<T>(c).count;
+  const double taps = static_cast<double>(w.taps()) * share_inside(w, 0) * share_inside(w, 1);
+  const int64_t bytes = kernels_of<T>().lanes * int64_t{sizeof(T)};
+  Work work;
+  work.calls = static_cast<double>(blocks * w.out[0] * w.out[1]);
+  work.products = static_cast<double>(blocks * w.out_size()) * taps;
+  work.moved = static_cast<double>(blocks * (w.in_size() + w.out_size()) * bytes);
+  work.made = static_cast<double>(blocks_of<T>(c).count * w.taps() * bytes);
+  return work;
 }
+
+namespace {
 
 template <class T>
 void over_blocks(const Convolution& c, const BlockPlan& plan, const T* x, const T* weight,
@@ -161,24 +173,21 @@ void over_blocks(const Convolution& c, const BlockPlan& plan, const T* x, const 
     std::fill_n(space, (plan.vectors() - plan.out_size()) * lanes, T{0});
     for (int64_t job = begin; job < end; ++job) {
       if (job > begin) check_interrupt();
-      const int64_t block = job % blocks.count;
+      const int64_t block = job / c.images;
       const int64_t first = blocks.begin(block);
-      const int64_t plane = job / blocks.count * c.groups + first;
-      kernels_of<T>().convolve(plan,
-                               {x + plane * plan.in_size(), weight + first * plan.weights(),
-                                bias == nullptr ? nullptr : bias + first,
-                                y + plane * plan.out_size(), blocks.size(block)},
-                               space);
+      const int64_t plane = job % c.images * c.groups + first;
+      const bool has_weights = job > begin && job % c.images > 0;  // of the image before
+      kernels_of<T>().convolve(
+          plan,
+          {x + plane * plan.in_size(), has_weights ? nullptr : weight + first * plan.weights(),
+           bias == nullptr ? nullptr : bias + first, y + plane * plan.out_size(),
+           blocks.size(block)},
+          space);
     }
   });
 }
 
 }  // namespace
-
-template <class T>
-bool is_by_blocks(const Convolution& c) {
-  return has_planes<T>(c) && share_used<T>(c) > 0.5;
-}
 
 template <class T>
 void convolve_by_blocks(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
@@ -226,7 +235,8 @@ void weight_gradient_by_blocks(const Convolution& c, const T* x, const T* dy, T*
 }
 
 #define TL_INSTANTIATE(T)                                                                         \
-  template bool is_by_blocks<T>(const Convolution&);                                              \
+  template bool has_blocks<T>(const Convolution&);                                                \
+  template Work blocks_work<T>(const Convolution&);                                               \
   template void convolve_by_blocks<T>(const Convolution&, const T*, const T*, const T*, T*);      \
   template void data_gradient_by_blocks<T>(const Convolution&, const T*, const T*, const T*, T*); \
   template void weight_gradient_by_blocks<T>(const Convolution&, const T*, const T*, T*);

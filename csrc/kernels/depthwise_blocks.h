@@ -8,6 +8,8 @@
 
 namespace tensorlike {
 
+struct Work;  // kernels/ways.h
+
 // A tap of one dimension, and the place of the source that it sees.
 struct SeenTap {
   int64_t tap, place;
@@ -43,8 +45,8 @@ struct BlockPlan {
 // A few planes, side by side in memory.
 struct BlockPlanes {
   const void* x;
-  const void* weight;
-  const void* bias;  // or null
+  const void* weight;  // null: what the call before has left in the working memory
+  const void* bias;    // or null
   void* y;
   int64_t channels;
 };
@@ -60,9 +62,12 @@ struct BlockKernels {
   AddProducts add_products = nullptr;
 };
 
-// Whether blocks are the fastest way known, of gradients as well.
+// Whether each channel is a group of its own, and a block of them fits the working memory.
 template <class T>
-bool is_by_blocks(const Convolution& c);
+bool has_blocks(const Convolution& c);
+// Of the result; a gradient's is about as much.
+template <class T>
+Work blocks_work(const Convolution& c);
 
 // As the functions of convolution.h. Defined for float and double.
 template <class T>

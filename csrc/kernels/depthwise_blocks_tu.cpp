@@ -75,8 +75,10 @@ void convolve(const BlockPlan& plan, const BlockPlanes& planes, void* space) {
   T* const weights = static_cast<T*>(space);
   T* const source = weights + (plan.weights() + plan.length) * kCount;
   T* const results = source + plan.source_size() * kCount;
-  to_vectors(static_cast<const T*>(planes.weight), planes.channels, plan.weights(), plan.weights(),
-             weights, plan.weights(), plan.weights());
+  if (planes.weight != nullptr) {
+    to_vectors(static_cast<const T*>(planes.weight), planes.channels, plan.weights(),
+               plan.weights(), weights, plan.weights(), plan.weights());
+  }
   to_vectors(static_cast<const T*>(planes.x), planes.channels, plan.in_size(), plan.in_size(),
              source + plan.left * kCount, plan.in[2], plan.length);
   Vector<T> bias{};

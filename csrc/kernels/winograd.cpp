@@ -12,8 +12,6 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFewAtAll = 24;               // tiles; fewer don't pay for those of the weights
-constexpr int64_t kFewForKept = 12;             // the same where these are made once
 constexpr int64_t kManyForKept = 256;           // as many hide what transforming the weights takes
 constexpr int64_t kManyForPanels = 128;         // the same where that is done panel by panel
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
@@ -22,6 +20,7 @@ constexpr int64_t kMostTiles = 128;             // of a strip
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
 constexpr int64_t kTileBytes = 8 << 20;         // of transformed tiles, in the L3 cache
 constexpr int64_t kPanelBytes = 512 * 1024;     // of panels that are transformed together
+constexpr int64_t kSummed = 128;  // channels; after so many, sums go to memory: errors stay small
 
 thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_panels;
@@ -96,13 +95,17 @@ class TileProduct {
       const int width = weights_.width(panel);
       const int64_t columns = weights_.columns(panel), column = weights_.column(panel);
       const detail::Split tiles = detail::split_at_most(products.rows, kernels.max_rows[width]);
+      const detail::Split summed = detail::split_at_most(product_.in_channels, kSummed);
       for (int64_t part = 0; part < tiles.count; ++part) {
         const int64_t tile = tiles.begin(part);
-        kernels.tile[width][1][tiles.size(part) - 1](
-            product_.in_channels, operand.at(place, tile), operand.row_step, 1,
-            weights.at(place, column), columns,
-            products.at(place, tile) + column - weights_.column(first), products.row_step, columns,
-            false);
+        for (int64_t block = 0; block < summed.count; ++block) {
+          const int64_t from = summed.begin(block);
+          kernels.tile[width][1][tiles.size(part) - 1](
+              summed.size(block), operand.at(place, tile) + from, operand.row_step, 1,
+              weights.at(place, column) + from * columns, columns,
+              products.at(place, tile) + column - weights_.column(first), products.row_step,
+              columns, block > 0);
+        }
       }
     }
   }
@@ -113,11 +116,11 @@ class TileProduct {
     const WindowProduct<T>& p = product_;
     const Window& w = p.window;
     const WinogradKernels& kernels = winograd_kernels<T>();
-    const int64_t left = 2 * strip.column, row = first_row(w, lines.line), apart = w.dilation[1];
+    const int64_t left = 2 * strip.column, row = 2 * lines.line;
     const int64_t columns = std::min(2 * strip.columns, w.out[2] - left);
-    const int64_t rows = std::min(2 * lines.lines, detail::ceil_div(w.out[1] - row, apart));
+    const int64_t rows = std::min(2 * lines.lines, w.out[1] - row);
     T* const pixels = pixels_loan_.template reserve<T>(2 * lines.lines * columns * lanes_);
-    const int64_t pieces = columns == w.out[2] && apart == 1 ? 1 : rows;
+    const int64_t pieces = columns == w.out[2] ? 1 : rows;
     bool is_finite = true;
     for (int64_t c = 0; c < count && first + c < p.out_channels; c += lanes_) {
       const int64_t channels = std::min(lanes_, p.out_channels - first - c);
@@ -133,7 +136,7 @@ class TileProduct {
                     row * w.out[2] + left;
       for (int64_t i = 0; i < pieces; ++i) {
         kernels.scatter(pixels + i * columns * lanes_, channels, p.y_size, rows / pieces * columns,
-                        to + i * apart * w.out[2]);
+                        to + i * w.out[2]);
       }
     }
     return is_finite;
@@ -286,10 +289,10 @@ bool has_few_tiles(const WindowProduct<T>& p) {
 
 // Tiles of a strip where the weights are all transformed.
 template <class T>
-int64_t wanted_tiles(const WindowProduct<T>& p) {
+int64_t wanted_tiles(const WindowProduct<T>& p, int threads) {
   const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
   const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
-  return std::clamp(count_tiles(p) / (int64_t{4} * num_threads()), kFewTiles, fitting);
+  return std::clamp(count_tiles(p) / (int64_t{4} * threads), kFewTiles, fitting);
 }
 
 }  // namespace
@@ -297,10 +300,32 @@ int64_t wanted_tiles(const WindowProduct<T>& p) {
 ScratchBuffer& tile_weights() { return t_weights; }
 
 template <class T>
-bool suits_winograd(const WindowProduct<T>& p) {
+bool has_winograd(const WindowProduct<T>& p) {
   return has_tiles(p.window) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
-         p.origin == 0 && p.is_dense() && fills_vectors<T>(p.in_channels, p.out_channels) &&
-         count_tiles(p) >= (p.forms == nullptr ? kFewAtAll : kFewForKept);
+         p.origin == 0 && p.is_dense();
+}
+
+template <class T>
+Work tiles_work(const WindowProduct<T>& p) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const Tiles<T> tiles(p, tiles_of(p.window), wanted_tiles(p, 1));
+  const int64_t size = tiles.strips[0].size();
+  const int64_t columns = rounded_up(p.out_channels, kernels.lanes);
+  const int64_t panels = detail::ceil_div(columns, 2 * kernels.lanes);
+  const int64_t parts = detail::ceil_div(size, kernels.max_rows[1]);
+  const auto count = static_cast<double>(p.groups * kTilePlaces * tiles.strips.count());
+  const auto vectors = static_cast<double>(columns / kernels.lanes);
+  const auto depth = static_cast<double>(p.in_channels);
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = count * static_cast<double>(panels * parts);
+  work.loads = count * static_cast<double>(parts) * vectors * depth;
+  work.products = count * static_cast<double>(size) * vectors * depth;
+  work.moved = count * static_cast<double>(size) * kBytes *
+               static_cast<double>(rounded_up(p.in_channels, kernels.lanes) + columns);
+  work.made = static_cast<double>(p.groups * kTilePlaces * columns) * depth * kBytes;
+  work.read = far_bytes(work.made, static_cast<double>(tiles.strips.count()));
+  return work;
 }
 
 template <class T>
@@ -312,7 +337,7 @@ bool multiply_winograd(const WindowProduct<T>& given) {
   const bool by_panels = is_wide && product.forms == nullptr;
   const Weights<T> weights(product);
   const Tiles<T> tiles(product, tiles_of(product.window),
-                       by_panels ? kFewTiles : wanted_tiles(product));
+                       by_panels ? kFewTiles : wanted_tiles(product, num_threads()));
   if (by_panels) {
     const ByPanels<T> way(tiles, weights, is_finite);
     for (int64_t group = 0; group < product.groups && is_finite; ++group) way.run(group);
@@ -325,8 +350,9 @@ bool multiply_winograd(const WindowProduct<T>& given) {
   return is_finite;
 }
 
-#define TL_INSTANTIATE(T)                                \
-  template bool suits_winograd(const WindowProduct<T>&); \
+#define TL_INSTANTIATE(T)                              \
+  template bool has_winograd(const WindowProduct<T>&); \
+  template Work tiles_work(const WindowProduct<T>&);   \
   template bool multiply_winograd(const WindowProduct<T>&);
 TL_INSTANTIATE(float)
 TL_INSTANTIATE(double)

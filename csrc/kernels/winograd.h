@@ -8,9 +8,11 @@
 
 namespace tensorlike {
 
-// Whether there is such a form, and enough channels and tiles to pay for the transforms.
+// Whether there is such a form.
 template <class T>
-bool suits_winograd(const WindowProduct<T>& product);
+bool has_winograd(const WindowProduct<T>& product);
+template <class T>
+Work tiles_work(const WindowProduct<T>& product);
 
 // False: some results are not finite, so that what they are is for the plain sum to say. An
 // infinite element would become NaN in the differences of the transform.

@@ -9,46 +9,28 @@ namespace tensorlike {
 
 constexpr int64_t kTilePlaces = 16;
 constexpr int64_t kTileTaps = 9;
-constexpr int64_t kFewSummed = 12;   // channels; fewer don't pay for the transforms
-constexpr int64_t kFewResults = 16;  // channels that are computed; the same
 
 template <class T>
 const WinogradKernels& winograd_kernels() {
   return kernel_table().winograd[dtype_of<T>];
 }
 
-// A line of tiles gives two rows of the result, which are as far apart as the rows that a window
-// sees: next to each other, unless windows are dilated.
-inline int64_t first_row(const Window& w, int64_t line) {
-  const int64_t apart = w.dilation[1];
-  return line / apart * 2 * apart + line % apart;
-}
 inline Window tiles_of(const Window& w) {
-  const int64_t apart = w.dilation[1];
   Window tiles;
-  tiles.out[1] = w.out[1] / (2 * apart) * apart + std::min(w.out[1] % (2 * apart), apart);
+  tiles.out[1] = detail::ceil_div(w.out[1], 2);
   tiles.out[2] = detail::ceil_div(w.out[2], 2);
-  tiles.dilation[1] = apart;
   return tiles;
 }
 
-// Whether windows have the form, and waste little at the ends of rows and columns.
+// Whether windows have the form.
 inline bool has_tiles(const Window& w) {
   const bool is_flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.before[0] == 0;
-  const bool is_dense = w.stride[1] == 1 && w.stride[2] == 1 && w.dilation[2] == 1;
-  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3 &&
-         2 * w.out_size() >= 5 * tiles_of(w).out_size();
+  const bool is_dense =
+      w.stride[1] == 1 && w.stride[2] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1;
+  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3;
 }
 
 inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
-
-// Whether there are channels enough, and most of their vectors are filled.
-template <class T>
-bool fills_vectors(int64_t summed, int64_t results) {
-  const int64_t lanes = winograd_kernels<T>().lanes;
-  const int64_t whole = rounded_up(summed, lanes) * rounded_up(results, lanes);
-  return summed >= kFewSummed && results >= kFewResults && 20 * summed * results >= 9 * whole;
-}
 
 // For transformed weights, and for their gradient, which is as large and never there with them.
 ScratchBuffer& tile_weights();
@@ -75,38 +57,33 @@ struct TileLines {
   int64_t first;  // of the strip's tiles
 };
 
-// f(lines) for all images that the lines [from, to) of a strip belong to; for each line by itself,
-// where its rows are apart.
+// f(lines) for all images that the lines [from, to) of a strip belong to.
 template <class F>
 void over_images(const Window& tiles, const Strip& strip, int64_t from, int64_t to, F&& f) {
   for (int64_t i = from; i < to;) {
     const int64_t line = (strip.line + i) % tiles.out[1];
-    const int64_t most = tiles.dilation[1] == 1 ? tiles.out[1] - line : 1;
-    const int64_t lines = std::min(to - i, most);
+    const int64_t lines = std::min(to - i, tiles.out[1] - line);
     f(TileLines{(strip.line + i) / tiles.out[1], line, lines, i * strip.columns});
     i += lines;
   }
 }
 
-// A rectangle of planes' elements, of rows so far apart, as vectors of channels; zeros where it
-// leaves the planes.
+// A rectangle of planes' elements as vectors of channels; zeros where it leaves the planes.
 template <class T>
 class PixelVectors {
  public:
   PixelVectors(ScratchLoan& buffer, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t plane_rows, int64_t plane_columns, int64_t apart = 1)
+               int64_t plane_rows, int64_t plane_columns)
       : lanes_(winograd_kernels<T>().lanes),
         width_(width),
         plane_rows_(plane_rows),
         plane_columns_(plane_columns),
-        apart_(apart),
-        above_(std::clamp<int64_t>(detail::ceil_div(std::max<int64_t>(-top, 0), apart), 0, height)),
-        row_(top + above_ * apart),
-        rows_(std::clamp<int64_t>(detail::ceil_div(plane_rows - row_, apart), 0, height - above_)),
+        row_(std::clamp<int64_t>(top, 0, plane_rows)),
+        rows_(std::clamp<int64_t>(top + height, row_, plane_rows) - row_),
         column_(std::clamp<int64_t>(left, 0, plane_columns)),
         columns_(std::clamp<int64_t>(left + width, column_, plane_columns) - column_),
         pixels_(buffer.reserve<T>(width * height * lanes_)),
-        inside_(row(above_) + (column_ - left) * lanes_) {
+        inside_(row(row_ - top) + (column_ - left) * lanes_) {
     std::fill_n(pixels_, width * height * lanes_, T{0});
   }
 
@@ -114,19 +91,17 @@ class PixelVectors {
   void read(const T* planes, int64_t channels) const {
     if (rows_ * columns_ == 0) return;
     const T* from = planes + row_ * plane_columns_ + column_;
-    // Whole rows are one.
-    const int64_t pieces = columns_ == plane_columns_ && apart_ == 1 ? 1 : rows_;
+    const int64_t pieces = columns_ == plane_columns_ ? 1 : rows_;  // whole rows are one
     for (int64_t i = 0; i < pieces; ++i) {
-      winograd_kernels<T>().gather(from + i * apart_ * plane_columns_, channels,
+      winograd_kernels<T>().gather(from + i * plane_columns_, channels,
                                    plane_rows_ * plane_columns_, rows_ / pieces * columns_,
                                    inside_ + i * width_ * lanes_, columns_, width_);
     }
   }
 
  private:
-  int64_t lanes_, width_, plane_rows_, plane_columns_, apart_;
-  int64_t above_;                          // rows before the plane
-  int64_t row_, rows_, column_, columns_;  // what is seen of it
+  int64_t lanes_, width_, plane_rows_, plane_columns_;
+  int64_t row_, rows_, column_, columns_;  // what is seen of a plane
   T* pixels_;
   T* inside_;
 };
@@ -136,13 +111,12 @@ template <class T>
 PixelVectors<T> pixels_under(ScratchLoan& buffer, const Window& w, const TileLines& lines,
                              const Strip& strip) {
   return {buffer,
-          first_row(w, lines.line) - w.before[1],
+          2 * lines.line - w.before[1],
           2 * strip.column - w.before[2],
           2 * lines.lines + 2,
           2 * strip.columns + 2,
           w.in[1],
-          w.in[2],
-          w.dilation[1]};
+          w.in[2]};
 }
 
 // The transforms of these tiles, into rows from `channel` on.

@@ -10,7 +10,6 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFewTiles = 24;           // fewer don't pay for the transforms of the sums
 constexpr int64_t kOperandBytes = 2 << 20;  // of transformed tiles
 constexpr int64_t kFewTogether = 128;       // tiles; fewer read and write the sums too often
 constexpr int64_t kTilesOfJob = 128;        // that are transformed together
@@ -89,9 +88,8 @@ class TileDots {
 
   void transform_dy(const TileLines& lines, int64_t channel, ScratchLoan& buffer) const {
     const Window& w = c_.window;
-    const PixelVectors<T> pixels(buffer, first_row(w, lines.line), 2 * strip_.column,
-                                 2 * lines.lines, 2 * strip_.columns, w.out[1], w.out[2],
-                                 w.dilation[1]);
+    const PixelVectors<T> pixels(buffer, 2 * lines.line, 2 * strip_.column, 2 * lines.lines,
+                                 2 * strip_.columns, w.out[1], w.out[2]);
     pixels.read(dy_ + (lines.image * c_.out_channels + channel) * w.out_size(),
                 std::min(lanes_, c_.out_channels - channel));
     for (int64_t i = 0; i < lines.lines; ++i) {
@@ -159,10 +157,28 @@ class TileDots {
 
 }  // namespace
 
+bool has_tile_dots(const Convolution& c) { return c.groups == 1 && has_tiles(c.window); }
+
 template <class T>
-bool suits_tile_dots(const Convolution& c) {
-  return c.groups == 1 && has_tiles(c.window) && fills_vectors<T>(c.in_channels, c.out_channels) &&
-         c.images * tiles_of(c.window).out_size() >= kFewTiles;
+Work tile_dots_work(const Convolution& c) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const int64_t rows = rounded_up(c.in_channels, kernels.lanes);
+  const int64_t columns = rounded_up(c.out_channels, kernels.lanes);
+  const int64_t tiles = c.images * tiles_of(c.window).out_size();
+  const int64_t panels = detail::ceil_div(c.in_channels, kernels.max_rows[1]);
+  const int64_t sums = detail::ceil_div(tiles, kTilesOfSum);
+  const auto vectors = static_cast<double>(columns / kernels.lanes);
+  const auto places = static_cast<double>(kTilePlaces);
+  const auto depth = static_cast<double>(tiles);
+  constexpr double kBytes = sizeof(T);
+  Work work;
+  work.calls = places * static_cast<double>(panels * sums) * vectors / 2;
+  work.loads = places * static_cast<double>(panels) * vectors * depth;
+  work.products = places * static_cast<double>(c.in_channels) * vectors * depth;
+  work.moved = places * depth * static_cast<double>(rows + columns) * kBytes;
+  work.made = places * static_cast<double>(c.in_channels * columns) * kBytes;
+  work.read = far_bytes(work.made, static_cast<double>(sums));
+  return work;
 }
 
 template <class T>
@@ -170,8 +186,8 @@ bool add_tile_dots(const Convolution& c, const T* x, const T* dy, T* dweight) {
   return TileDots<T>(c, x, dy).run(dweight);
 }
 
-template bool suits_tile_dots<float>(const Convolution&);
-template bool suits_tile_dots<double>(const Convolution&);
+template Work tile_dots_work<float>(const Convolution&);
+template Work tile_dots_work<double>(const Convolution&);
 template bool add_tile_dots<float>(const Convolution&, const float*, const float*, float*);
 template bool add_tile_dots<double>(const Convolution&, const double*, const double*, double*);
 

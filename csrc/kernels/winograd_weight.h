@@ -2,12 +2,15 @@
 #pragma once
 
 #include "base/window.h"
+#include "kernels/ways.h"
 
 namespace tensorlike {
 
+// Whether there is such a form.
+bool has_tile_dots(const Convolution& c);
 // Both are defined for float and double.
 template <class T>
-bool suits_tile_dots(const Convolution& c);
+Work tile_dots_work(const Convolution& c);
 
 // False: not all of it is finite, so that what it is is for the plain sum to say.
 template <class T>

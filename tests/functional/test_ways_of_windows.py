@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from support.convolutions import convolved
 
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike.static import CompiledProgram
-
-Array = np.ndarray[Any, Any]
-
-
-def convolved(
-    x: Array, w: Array, b: Array, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Array:
-    """By its definition, tap by tap."""
-    around = [(0, 0), (0, 0), *((n, n) for n in padding)]
-    wide = np.pad(x.astype(np.float64), around)
-    sizes = [
-        (n - (k - 1) * d - 1) // s + 1
-        for n, k, s, d in zip(wide.shape[2:], w.shape[2:], stride, dilation, strict=True)
-    ]
-    inner, outer = w.shape[1], w.shape[0] // groups
-    y = np.zeros((x.shape[0], w.shape[0], *sizes)) + b.reshape(-1, *[1] * len(sizes))
-    for taps in product(*(range(k) for k in w.shape[2:])):
-        seen = tuple(
-            slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(taps, dilation, sizes, stride, strict=True)
-        )
-        for group in range(groups):
-            rows = slice(group * outer, (group + 1) * outer)
-            part = wide[(slice(None), slice(group * inner, (group + 1) * inner), *seen)]
-            weight = w[(rows, slice(None), *taps)].astype(np.float64)
-            y[:, rows] += np.einsum("bi...,oi->bo...", part, weight)
-    return y
-
 
 # Images, channels of a group in and out, groups, sizes, kernel, stride, padding, dilation.
 FEW = [

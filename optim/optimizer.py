@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -22,9 +22,7 @@ from ..imperative import (
 from ..imperative.keeping import counted, keep, keeper_now, number_in, recorder_now
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, saved, set_all
-
-# A setting: a number, or a tensor of one element, by which a step can be differentiated.
-Number = float | TensorBase
+from .settings import Number, check, is_rate, is_used
 
 
 class Optimizer:
@@ -55,7 +53,7 @@ class Optimizer:
         self.parameters: list[Tensor] = []
         if parameters is not None or keeper_now() is None:
             self._take(parameters)
-        _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
+        check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
 
     def minimize(
@@ -207,7 +205,7 @@ class Optimizer:
             )
         made = {name: loaded(name, state[name], Tensor(value)) for name, value in own.items()}
         lr = float(made["lr"].item())
-        _check("load_state_dict", "lr", lr, lambda r: 0 < r < float("inf"), "positive and finite")
+        check("load_state_dict", "lr", lr, lambda r: 0 < r < float("inf"), "positive and finite")
         pairs, counts = [], []
         for name, values in self._state().items():
             for index, value in enumerate(values):
@@ -216,9 +214,7 @@ class Optimizer:
                     pairs.append((value, new))
                     continue
                 count = int(new.item())
-                _check(
-                    "load_state_dict", f"{name}.{index}", count, lambda n: n >= 0, "not negative"
-                )
+                check("load_state_dict", f"{name}.{index}", count, lambda n: n >= 0, "not negative")
                 counts.append((values, index, count))
         set_all(pairs)
         self.lr = lr
@@ -271,12 +267,12 @@ class SGD(Optimizer):
     ) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
-        _check("SGD", "momentum", momentum, _is_rate, "in [0, 1)")
+        check("SGD", "momentum", momentum, is_rate, "in [0, 1)")
         self.momentum = momentum
         self._begin()
 
     def _begin(self) -> None:
-        uses = _is_used(self.momentum)
+        uses = is_used(self.momentum)
         self._velocity = [_zeros_like(p, "velocity") for p in self.parameters] if uses else []
 
     def _state(self) -> dict[str, list[Any]]:
@@ -326,9 +322,9 @@ class Adam(Optimizer):
         """Makes the state."""
         super().__init__(parameters, lr)
         for beta in betas:
-            _check("Adam", "betas", beta, _is_rate, "in [0, 1)")
-        _check("Adam", "eps", eps, lambda number: number > 0, "positive")
-        _check("Adam", "decay", decay, lambda number: number >= 0, "not negative")
+            check("Adam", "betas", beta, is_rate, "in [0, 1)")
+        check("Adam", "eps", eps, lambda number: number > 0, "positive")
+        check("Adam", "decay", decay, lambda number: number >= 0, "not negative")
         self.betas = betas
         self.eps = eps
         self.decay = decay
@@ -392,20 +388,3 @@ def _zeros_like(parameter: Tensor, kind: str) -> Tensor:
     made = F.full(parameter.shape, 0.0, dtype=parameter.dtype)
     keep(made, kind)
     return made
-
-
-def _is_rate(number: float) -> bool:
-    return 0 <= number < 1
-
-
-def _is_used(number: Number) -> bool:
-    """Whether it is not 0, as far as is known without its elements."""
-    return isinstance(number, TensorBase) or number != 0
-
-
-def _check(
-    owner: str, name: str, value: Number, holds: Callable[[float], bool], wanted: str
-) -> None:
-    """Raises for a number out of range; the elements of a tensor may not be at hand."""
-    if not isinstance(value, TensorBase) and not holds(value):
-        raise ArgumentError(f"must be {wanted}", op=owner, argument=name, got=f"{value}")

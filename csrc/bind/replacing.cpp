@@ -189,7 +189,9 @@ class QuickSets {
       if (columns_.differs(i) && raws.back() == nullptr) return false;
     }
     Values out;
-    SetLaunch& launch = launch_for(*raws[static_cast<size_t>(over_[0])]);
+    RawTensor& like = *raws[static_cast<size_t>(over_[0])];
+    if (!like.device.is_cpu()) return false;
+    SetLaunch& launch = launch_for(like);
     if (!launch.run({raws.data(), raws.size()}, out)) return false;
     for (size_t i = 0; i < targets.size(); ++i) {
       bind_on_base(targets[i], std::move(out[i]), base_leaf(value_of(targets[i])));

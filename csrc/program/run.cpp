@@ -127,6 +127,20 @@ std::shared_ptr<const MemoryPlan> plan_for(const Program& program, Args given,
   return plan->layout == nullptr || plan->layout->is_off ? nullptr : plan;
 }
 
+// What is known of all variables when a run begins.
+std::vector<Ref<Value>> first_values(const Program& program, const Program::Schedule& schedule,
+                                     Args given) {
+  std::vector<Ref<Value>> values(program.variables().size());
+  for (int constant : schedule.constants) {
+    const size_t number = static_cast<size_t>(constant);
+    values[number] = program.variables()[number].value;
+  }
+  for (size_t i = 0; i < schedule.given.size(); ++i) {
+    values[static_cast<size_t>(schedule.given[i])] = Ref<Value>(given[i]);
+  }
+  return values;
+}
+
 Values results_in(const Program& program, const Program::Schedule& schedule,
                   const std::vector<Ref<Value>>& values) {
   Values out;
@@ -182,13 +196,7 @@ class Program::LateSizes {
 Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Updating* updating) {
   const auto plan = plan_for(*this, given, schedule, bound, updating != nullptr);
   ArenaRun arena(plan ? plan->layout : nullptr);  // outlives what this run holds
-  std::vector<Ref<Value>> values(variables_.size());
-  for (int constant : schedule.constants) {
-    values[static_cast<size_t>(constant)] = variables_[static_cast<size_t>(constant)].value;
-  }
-  for (size_t i = 0; i < schedule.given.size(); ++i) {
-    values[static_cast<size_t>(schedule.given[i])] = Ref<Value>(given[i]);
-  }
+  std::vector<Ref<Value>> values = first_values(*this, schedule, given);
   std::optional<LateSizes> late;
   if (bound == nullptr) late.emplace(*this, values);
   SmallVector<Value*, 8> args;

@@ -13,8 +13,8 @@ constexpr int kRowLanes = 32;
 constexpr int64_t kRowBlock = 512;
 
 // exp(x) for x <= 0, where what is no normal number is 0 (and its parts mean nothing): for weights
-// that are small beside a weight of 1. Always inline: a call of it for each element, which compilers
-// may choose once there are several users, takes three times as long.
+// that are small beside a weight of 1. Always inline: compilers may call it for each element once
+// it has several users, which takes three times as long.
 template <class T>
 [[gnu::always_inline]] inline T exp_of_negative(T x) {
   constexpr T kLeast = sizeof(T) == 4 ? T(-87.3) : T(-708.3);

@@ -131,8 +131,8 @@ CASES = {
         [
             floats(7, 1, 6), integers(np.int8, 2, 6, 20), integers(np.int8, 2, 5, 20),
             floats(2, 40), None, floats(2, 1, 5), floats(2, 1, 5), None,
-            np.full((2, 20), 0.004, np.float32), np.zeros((2, 20), np.int8), scale(0.006)[None].repeat(2),
-            np.zeros(2, np.int8),
+            np.full((2, 20), 0.004, np.float32), np.zeros((2, 20), np.int8),
+            scale(0.006)[None].repeat(2), np.zeros(2, np.int8),
         ],
         ["float32", "float32", "float32"], {"hidden_size": 5, "direction": "bidirectional"},
     ),

@@ -56,8 +56,8 @@ def shapes(random: Random, count: int) -> Iterator[tuple[Convolution, int]]:
             (row,) = layers.drawn(random, random.choice(TABLES), 1)
             yield row, batch
             continue
-        c_in, c_out = (int(2 ** random.uniform(0, 9)) for _ in range(2))
-        size = (int(2 ** random.uniform(1, 6.5)), int(2 ** random.uniform(1, 6.5)))
+        c_in, c_out = (int(2 ** random.uniform(0, 10)) for _ in range(2))
+        size = (int(2 ** random.uniform(0, 6.5)), int(2 ** random.uniform(0, 6.5)))
         window, groups = random.choice((1, 1, 3, 3, 3, 5)), 1
         if random.random() < 0.15:
             c_out, groups = c_in, c_in

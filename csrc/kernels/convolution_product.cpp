@@ -103,10 +103,12 @@ void PackedWeights<T>::pack_panels(int64_t group, int64_t block, int64_t first,
   const int64_t channels = blocks_.size(block);
   const int64_t taps = std::ssize(p.taps);
   const T* from = p.weight + group * p.group_step + blocks_.begin(block) * p.in_step;
-  if (p.in_step == taps && p.taps.back() == taps - 1) {  // they lie along k without a gap
+  const bool is_dense = p.in_step == taps && p.taps.back() == taps - 1;
+  if (is_dense || taps == 1) {  // they lie along k at equal steps
     for (int64_t panel = first; panel < last; ++panel) {
-      gemm_kernels<T>().pack(at(group, block, panel), rows(panel), from + row(panel) * p.out_step,
-                             p.out_step, 1, rows(panel), channels * taps);
+      gemm_kernels<T>().pack(at(group, block, panel), rows(panel),
+                             from + row(panel) * p.out_step + p.taps.front(), p.out_step,
+                             is_dense ? 1 : p.in_step, rows(panel), channels * taps);
     }
     return;
   }

@@ -10,6 +10,7 @@ namespace {
 thread_local ScratchBuffer t_rows;
 thread_local ScratchBuffer t_sums;
 
+constexpr int64_t kMostDots = 8;  // windows that weights are not turned for
 constexpr int64_t kMostElements = 256 * 1024;
 
 // The taps [first, last) of a line of a window that lie within the input.
@@ -72,6 +73,7 @@ Work rows_work(const Convolution& c) {
   work.moved += static_cast<double>(c.groups * elements * int64_t{sizeof(T)});
   const int64_t weights = c.groups * c.out_channels * c.rows() * int64_t{sizeof(T)};
   work.read = far_bytes(static_cast<double>(weights), 1);
+  work.made = count > kMostDots ? static_cast<double>(weights) : 0;
   return work;
 }
 

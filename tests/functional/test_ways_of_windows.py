@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from support.convolutions import convolved
 
 import tensorlike as tl
 import tensorlike.functional as F
+from tensorlike import _C
 from tensorlike.static import CompiledProgram
 
 # Images, channels of a group in and out, groups, sizes, kernel, stride, padding, dilation.
@@ -108,24 +111,34 @@ def test_an_infinite_element_is_seen_by_its_windows_alone(where: tuple[int, int]
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("apart", [2, 3, 5])
+@pytest.fixture
+def wanted_way() -> Iterator[Callable[[str | None], None]]:
+    yield _C.want_way
+    _C.want_way(None)
+
+
+@pytest.mark.parametrize("apart", [(2, 1), (3, 1), (1, 2), (2, 3)])
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_rows_that_are_apart_go_the_way_of_rows_that_are_not(kind: str, apart: int) -> None:
+def test_what_is_apart_has_the_bits_of_images_of_its_own(
+    kind: str, apart: tuple[int, int], wanted_way: Callable[[str | None], None]
+) -> None:
     random = np.random.default_rng(3)
-    x = tl.tensor(random.standard_normal((2, 24, 12 * apart, 20)).astype(kind))
+    x = tl.tensor(random.standard_normal((2, 24, 12 * apart[0], 20 * apart[1])).astype(kind))
     w = tl.tensor(random.standard_normal((26, 24, 3, 3)).astype(kind))
 
-    def loss(w: Any, x: Any, apart: int) -> Any:
-        y = F.convolution(x, w, padding=(apart, 1), dilation=(apart, 1))
+    def loss(w: Any, x: Any, apart: tuple[int, int]) -> Any:
+        y = F.convolution(x, w, padding=apart, dilation=apart)
         return F.sum(F.square(y)), y
 
+    wanted_way("apart")
     slope, found = tl.grad(loss, has_aux=True)(w, x, apart)
     slopes = np.zeros(w.shape)
-    for phase in range(apart):
-        own, wanted = tl.grad(loss, has_aux=True)(w, x[:, :, phase::apart], 1)
-        # To the bit: another way, which takes twice as long, has another order of sums.
-        np.testing.assert_array_equal(np.asarray(found[:, :, phase::apart]), np.asarray(wanted))
-        slopes += np.asarray(own)
+    wanted_way("tiles")
+    for row, column in product(range(apart[0]), range(apart[1])):
+        own = (slice(None), slice(None), slice(row, None, apart[0]), slice(column, None, apart[1]))
+        part, wanted = tl.grad(loss, has_aux=True)(w, x[own], (1, 1))
+        np.testing.assert_array_equal(np.asarray(found)[own], np.asarray(wanted))
+        slopes += np.asarray(part)
     rtol = 1e-4 if kind == "float32" else 1e-10
     np.testing.assert_allclose(np.asarray(slope), slopes, rtol=rtol, atol=rtol * slopes.std())
 

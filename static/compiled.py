@@ -314,7 +314,8 @@ class CompiledProgram:
                 program, numbers = graph._finish(kind)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
-            after = str(program)
+            text = str(program)
+            after = before if text == before else text  # one string, as long as nothing changes
             reports.append(PassReport(name, changes, nanoseconds / 1000, before, after))
         _C.trim_heap()  # of the programs in between
         return program, numbers, tuple(reports)

@@ -7,15 +7,15 @@
 namespace tensorlike {
 namespace {
 
-// y = exp(x - shift); its sum.
-template <class T>
+// y = exp(x - shift); its sum. kOnce: also where y is not x, so that the sum is the same.
+template <class T, bool kOnce = false>
 double exp_shifted(T* y, const T* x, T shift, int64_t n) {
   auto power = [=](int64_t i) {
     const T value = exp_of_negative(x[i] - shift);
     y[i] = value;
     return value;
   };
-  return x == y ? row_sum<T, true>(n, power) : row_sum<T>(n, power);
+  return kOnce || x == y ? row_sum<T, true>(n, power) : row_sum<T>(n, power);
 }
 
 // Asks for the block that lies behind this one: more of the row, or the next row. Whether there is
@@ -149,7 +149,7 @@ void cross_entropy_grad(const RowBlock& block) {
       for (int64_t i = 0; i < n; ++i) dx[i] = T(0);
       continue;
     }
-    const double total = exp_shifted(dx, x, row_largest(x, n), n);
+    const double total = exp_shifted<T, true>(dx, x, row_largest(x, n), n);
     const T scale = static_cast<T>(1.0 / total);
     const T of_label = dx[label] * scale - T(1);
     for (int64_t i = 0; i < n; ++i) dx[i] = dx[i] * scale * dy;

@@ -47,9 +47,10 @@ uint32_t class_of(size_t bytes) {
 
 size_t pages_of(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-void* map_block(size_t bytes) {
+void* map_block(size_t bytes, size_t asked) {
   // Over-map by one huge page and cut the ends, so that the block starts on a 2 MB boundary. What
-  // exceeds the last boundary is of small pages: a huge one for it would be memory for nothing.
+  // is asked for beyond the last boundary is of small pages, as is what the class has more than
+  // that: a huge page would be memory for nothing.
   const size_t rounded = pages_of(bytes);
   const size_t mapped = rounded + kHugePage;
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,7 +62,7 @@ void* map_block(size_t bytes) {
   if (end > aligned + rounded) {
     munmap(aligned + rounded, static_cast<size_t>(end - (aligned + rounded)));
   }
-  madvise(aligned, rounded, MADV_HUGEPAGE);
+  madvise(aligned, asked / kHugePage * kHugePage, MADV_HUGEPAGE);
   return aligned;
 }
 
@@ -73,8 +74,9 @@ void system_free(void* data, size_t bytes) {
   }
 }
 
-void* system_allocate(size_t bytes) {
-  if (bytes >= kMapBytes) return map_block(bytes);
+// A block of so many bytes, of which `asked` are used at first.
+void* system_allocate(size_t bytes, size_t asked) {
+  if (bytes >= kMapBytes) return map_block(bytes, asked);
   return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
@@ -247,7 +249,7 @@ Block allocate_block(size_t bytes) {
     if (ThreadCache* cache = this_thread()) {
       cache->add(static_cast<int64_t>(size));
       if (cache->count[c] > 0) return {cache->blocks[c][--cache->count[c]], c};
-      if (void* data = system_allocate(size)) return {data, c};
+      if (void* data = system_allocate(size, bytes)) return {data, c};
       cache->add(-static_cast<int64_t>(size));
     }
   }
@@ -257,10 +259,10 @@ Block allocate_block(size_t bytes) {
     s.allocated.fetch_add(class_bytes(block.size_class) - size, std::memory_order_relaxed);
     return block;
   }
-  void* data = system_allocate(size);
+  void* data = system_allocate(size, bytes);
   if (data == nullptr) {
     empty_cache();
-    data = system_allocate(size);
+    data = system_allocate(size, bytes);
   }
   if (data == nullptr) s.allocated.fetch_sub(size, std::memory_order_relaxed);
   return {data, c};

@@ -25,6 +25,7 @@ constexpr Pass kPasses[] = {
      OptLevel::kUsual, &scale_channels},
     {"products", "products of a few rows by the same captured weights are one", OptLevel::kUsual,
      &join_products},
+    {"order", "steps that let memory go run as soon as they can", OptLevel::kUsual, &order_steps},
     {"chains", "elementwise steps of one shape run as one tile program", OptLevel::kUsual,
      &fuse_chains},
     {"rows", "what is reduced along rows and read again runs together, some rows at a time",

@@ -72,6 +72,7 @@ int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);
 int scale_channels(Graph& graph, OptLevel level);
 int join_products(Graph& graph, OptLevel level);
+int order_steps(Graph& graph, OptLevel level);
 int fuse_chains(Graph& graph, OptLevel level);
 int fuse_rows(Graph& graph, OptLevel level);
 int keep_constants(Graph& graph, OptLevel level);

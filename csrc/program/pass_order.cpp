@@ -10,8 +10,6 @@
 namespace tensorlike {
 namespace {
 
-size_t at(int number) { return static_cast<size_t>(number); }
-
 class Order {
  public:
   explicit Order(Graph& graph)

@@ -117,9 +117,11 @@ struct Plan {
 
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a
   // cache line each: those that are far apart push each other out of the cache. Tiles of wide
-  // vectors have rows enough to hide what rows far apart cost; of others it is not measured.
+  // vectors read rows where they are (of others it is not measured), unless rows are pages apart,
+  // which meet in one set of the cache.
   static int64_t tiles_in_place(const Operand<T>& a, bool is_wide) {
-    if (is_wide && a.k_stride == 1) return INT64_MAX;
+    constexpr int64_t kPage = 4096 / static_cast<int64_t>(sizeof(T));
+    if (is_wide && a.k_stride == 1 && a.lane_stride % kPage != 0) return INT64_MAX;
     return has_far_columns(a) ? 1 : 4;
   }
 

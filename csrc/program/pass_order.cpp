@@ -45,7 +45,6 @@ class Order {
   // After which step one runs now, and which of those it is: as they came.
   using Rank = std::pair<size_t, size_t>;
 
-  static size_t at(int number) { return static_cast<size_t>(number); }
   static bool is_alone(const Program::Step& step) { return step.chain < 0 && step.band < 0; }
   static bool is_together(const Program::Step& a, const Program::Step& b) {
     return !is_alone(a) && a.chain == b.chain && a.band == b.band;

@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C, ops
-from .arrays import (
-    as_array,
-    as_asked,
-    from_bits,
-    reduce_raw,
-    to_array,
-    to_bits,
-)
+from .arrays import as_array, as_asked, from_bits, reduce_raw, to_array, to_bits
 from .calls import TensorLike as TensorLike
 from .carrier import carried
 from .describing import describe

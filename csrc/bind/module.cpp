@@ -69,6 +69,7 @@ void add_test_hooks(py::module_& m) {
     plans_are_wrong = by_wrong_plans;
   });
   m.def("allocations_before_failure", allocations_before_failure);
+  add_ways(m.ptr());
 }
 
 const char* isa_name() { return name_of(isa()); }
@@ -190,7 +191,6 @@ PYBIND11_MODULE(_C, m) {
     add_rebinding_blocks(module);
     add_cycles();
     add_lapack();
-    add_ways(module);
   } catch (const PythonError&) {
     throw py::error_already_set();
   }

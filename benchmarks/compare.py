@@ -162,9 +162,9 @@ def time_in_turns(
     return take_turns(timers, calls, settings.rounds)
 
 
-# Threads of a pool that has just worked spin for some milliseconds, on whose cores the next
-# contender would run: it waits until they sleep.
-PAUSE = 0.004
+# Threads of a pool that has just worked spin for a while, on whose cores the next contender would
+# run: it waits until they sleep. ONNX Runtime's spin for 12 to 25 ms.
+PAUSE = 0.03
 FEWEST_ROUNDS = 5
 
 

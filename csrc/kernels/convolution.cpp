@@ -292,11 +292,11 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
     case Way::kPixels:
       return multiply_pixels(p);
     case Way::kApart:
-      return data_gradient_apart<T>(
-          c, dy, bias, dx, [&](const Convolution& own, const T* from, T* to) {
-            const auto like = gradient_product(own, from, weight, bias, to, forms);
-            multiply_tiles(phase_products(own, like).front());
-          });
+      fill();
+      return data_gradient_apart<T>(c, dy, dx, [&](const Convolution& own, const T* from, T* to) {
+        const auto like = gradient_product(own, from, weight, bias, to, forms);
+        multiply_tiles(phase_products(own, like).front());
+      });
     case Way::kTiles:
       return multiply_tiles(products.front());
     default:

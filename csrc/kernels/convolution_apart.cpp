@@ -161,14 +161,9 @@ void convolve_apart(const Convolution& c, const T* x, T* y, const OwnProduct<T>&
 }
 
 template <class T>
-void data_gradient_apart(const Convolution& c, const T* dy, const T* bias, T* dx,
-                         const OwnProduct<T>& multiply) {
+void data_gradient_apart(const Convolution& c, const T* dy, T* dx, const OwnProduct<T>& multiply) {
   const Phases images{c, true}, results{c, false};
   ScratchLoan images_loan(t_images), results_loan(t_results);
-  const int64_t size = c.window.in_size(), channels = images.channels();
-  for (int64_t i = 0; i < c.images * channels; ++i) {  // some elements see nothing
-    std::fill_n(dx + i * size, size, bias == nullptr ? T{0} : bias[i % channels]);
-  }
   over_images<T>(c, [&](int64_t first, int64_t count) {
     T* const found = images_loan.reserve<T>(images.elements(count));
     T* const own = results_loan.reserve<T>(results.elements(count));
@@ -195,12 +190,11 @@ void weight_gradient_apart(const Convolution& c, const T* x, const T* dy, T* dwe
   });
 }
 
-#define TL_INSTANTIATE(T)                                                                  \
-  template Work apart_work<T>(const Convolution&, Work);                                   \
-  template void convolve_apart<T>(const Convolution&, const T*, T*, const OwnProduct<T>&); \
-  template void data_gradient_apart<T>(const Convolution&, const T*, const T*, T*,         \
-                                       const OwnProduct<T>&);                              \
-  template void weight_gradient_apart<T>(const Convolution&, const T*, const T*, T*,       \
+#define TL_INSTANTIATE(T)                                                                       \
+  template Work apart_work<T>(const Convolution&, Work);                                        \
+  template void convolve_apart<T>(const Convolution&, const T*, T*, const OwnProduct<T>&);      \
+  template void data_gradient_apart<T>(const Convolution&, const T*, T*, const OwnProduct<T>&); \
+  template void weight_gradient_apart<T>(const Convolution&, const T*, const T*, T*,            \
                                          const OwnDots<T>&);
 TL_INSTANTIATE(float)
 TL_INSTANTIATE(double)

@@ -29,9 +29,9 @@ using OwnDots = std::function<void(const Convolution& own, const T* x, const T* 
 // As the functions of convolution.h. Defined for float and double.
 template <class T>
 void convolve_apart(const Convolution& c, const T* x, T* y, const OwnProduct<T>& multiply);
+// Elements of dx that no window sees stay as they are.
 template <class T>
-void data_gradient_apart(const Convolution& c, const T* dy, const T* bias, T* dx,
-                         const OwnProduct<T>& multiply);
+void data_gradient_apart(const Convolution& c, const T* dy, T* dx, const OwnProduct<T>& multiply);
 template <class T>
 void weight_gradient_apart(const Convolution& c, const T* x, const T* dy, T* dweight,
                            const OwnDots<T>& multiply);

@@ -15,7 +15,7 @@ from ....imperative import Tensor
 from .attribute_functions import normal_axis
 from .element_types import converted
 from .entries import apply_entry, entries
-from .graph import Node
+from .place import Place
 
 BYTES = ("int8", "uint8")
 AXIS = 1  # that of scales, where a node does not say
@@ -41,16 +41,15 @@ class Dequantised(NamedTuple):
         )
 
 
-def dequantised(
-    maker: Node | None, find: Callable[[str], Any], dtypes: tuple[str, ...] = BYTES
-) -> Dequantised | None:
-    """What is behind a value; None: it was not made of these, or in blocks, or as halves."""
+def dequantised(place: Place, name: str, dtypes: tuple[str, ...] = BYTES) -> Dequantised | None:
+    """What is behind a name; None: it was not made of these, or in blocks, or as halves."""
+    maker = place.makers.get(name)
     if maker is None or maker.op != "DequantizeLinear":
         return None
     known = maker.attributes
     if known.get("block_size") or known.get("output_dtype"):
         return None
-    value, scale, zero = ([find(name) if name else None for name in maker.inputs] + [None])[:3]
+    value, scale, zero = ([place.find(x) if x else None for x in maker.inputs] + [None])[:3]
     if not isinstance(value, Tensor) or not isinstance(scale, Tensor):
         return None
     if value.dtype.name not in dtypes or scale.dtype.name != "float32":
@@ -58,23 +57,15 @@ def dequantised(
     return Dequantised(value, scale, zero, known.get("axis", AXIS))
 
 
-def product_of_dequantised(
-    node: Node, values: Mapping[str, Any], makers: Mapping[str, Node], find: Callable[[str], Any]
-) -> Any:
-    """The result of a node that multiplies two such tensors; None: it does not.
-
-    Args:
-        node: it.
-        values: of its inputs and attributes, by the names that its entry has for them.
-        makers: by a name, the node that makes it.
-        find: the value of a name.
-    """
-    if node.domain or node.op not in _PRODUCTS or len(node.inputs) < 2:
+def product_of_dequantised(place: Place) -> Any:
+    """The result of a node that multiplies two such tensors; None: it does not."""
+    node = place.node
+    if not node.is_standard(*_PRODUCTS) or len(node.inputs) < 2:
         return None
-    left, right = (dequantised(makers.get(name), find) for name in node.inputs[:2])
+    left, right = (dequantised(place, name) for name in node.inputs[:2])
     if left is None or right is None or not left.is_single:
         return None
-    return _PRODUCTS[node.op](left, right, values)
+    return _PRODUCTS[node.op](left, right, place.values)
 
 
 def _convolution(x: Dequantised, w: Dequantised, values: Mapping[str, Any]) -> Any:

@@ -33,6 +33,10 @@ class Node:
     target: Entry | FunctionGraph | SchemaFunction
     same_types: tuple[tuple[int, int], ...]  # outputs of the type of an input
 
+    def is_standard(self, *ops: str) -> bool:
+        """Whether it is one of these ops of the standard."""
+        return not self.domain and self.op in ops
+
 
 @dataclass
 class Graph:

@@ -6,7 +6,6 @@ multiply the table: so many elements for each index as there are rows, all but o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,37 +13,29 @@ import numpy as np
 from .... import functional as F
 from ....imperative import Tensor
 from ....imperative.blocks import is_symbolic
-from .graph import Node
+from .place import Place
 
 _FLOAT32 = 1  # as Cast has it
 
 
-def picked_rows(
-    node: Node, values: Mapping[str, Any], makers: Mapping[str, Node], find: Callable[[str], Any]
-) -> Any:
-    """The result of a MatMul that picks rows; None: it multiplies something else.
-
-    Args:
-        node: it.
-        values: of its inputs and attributes, by the names that its entry has for them.
-        makers: by a name, the node that makes it.
-        find: the value of a name.
-    """
-    if node.domain or node.op != "MatMul":
+def picked_rows(place: Place) -> Any:
+    """The result of a MatMul that picks rows; None: it multiplies something else."""
+    node = place.node
+    if not node.is_standard("MatMul"):
         return None
-    cast = makers.get(node.inputs[0])
-    if cast is None or cast.domain or cast.op != "Cast" or cast.attributes.get("to") != _FLOAT32:
+    cast = place.maker(node.inputs[0], "Cast")
+    if cast is None or cast.attributes.get("to") != _FLOAT32:
         return None
-    equal = makers.get(cast.inputs[0])
-    if equal is None or equal.domain or equal.op != "Equal":
+    equal = place.maker(cast.inputs[0], "Equal")
+    if equal is None:
         return None
     # Beside an infinity 0 is no zero.
-    table = _known(find(node.inputs[1]))
+    table = _known(place.find(node.inputs[1]))
     if table is None or table.ndim != 2 or table.dtype != np.float32:
         return None
     if not np.all(np.isfinite(table)):
         return None
-    left, right = map(find, equal.inputs)
+    left, right = map(place.find, equal.inputs)
     indices = left if _counts(right, table.shape[0]) else right
     numbers = right if indices is left else left
     if not isinstance(indices, Tensor) or not _counts(numbers, table.shape[0]):

@@ -7,7 +7,7 @@ compared as bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,42 +17,33 @@ from ....imperative import Tensor
 from ....imperative.blocks import is_symbolic
 from .dequantised import dequantised
 from .entries import apply_entry, entries
-from .graph import Node
+from .place import Place
 
 
-def pooled_first(
-    node: Node, values: Mapping[str, Any], makers: Mapping[str, Node], find: Callable[[str], Any]
-) -> Any:
-    """The result of a MaxPool behind relu, DequantizeLinear or both; None: it is behind others.
-
-    Args:
-        node: it.
-        values: of its inputs and attributes, by the names that its entry has for them.
-        makers: by a name, the node that makes it.
-        find: the value of a name.
-    """
-    if node.domain or node.op != "MaxPool" or len(node.outputs) != 1:
+def pooled_first(place: Place) -> Any:
+    """The result of a MaxPool behind relu, DequantizeLinear or both; None: it is behind others."""
+    node = place.node
+    if not node.is_standard("MaxPool") or len(node.outputs) != 1:
         return None
-    name, maker = node.inputs[0], makers.get(node.inputs[0])
-    is_relu = maker is not None and not maker.domain and maker.op == "Relu"
-    if is_relu:
-        assert maker is not None
-        name, maker = maker.inputs[0], makers.get(maker.inputs[0])
-    found = _of_bytes(maker, values, find)
-    if found is None and is_relu and isinstance(find(name), Tensor):
-        found = _pooled(find(name), values)
-    return F.relu(found) if found is not None and is_relu else found
+    relu = place.maker(node.inputs[0], "Relu")
+    if relu is None:
+        return _of_bytes(place, node.inputs[0])
+    name = relu.inputs[0]
+    found = _of_bytes(place, name)
+    if found is None and isinstance(place.find(name), Tensor):
+        found = _pooled(place.find(name), place.values)
+    return None if found is None else F.relu(found)
 
 
-def _of_bytes(maker: Node | None, values: Mapping[str, Any], find: Callable[[str], Any]) -> Any:
-    x = dequantised(maker, find)
+def _of_bytes(place: Place, name: str) -> Any:
+    x = dequantised(place, name)
     if x is None or not x.is_single or is_symbolic(x.scale):
         return None
     scale = np.asarray(x.scale)
     if not np.all((scale > 0) & np.isfinite(scale)):
         return None
     (dequantize,) = entries()["", "DequantizeLinear"]
-    given = {"x": _pooled(x.value, values), "scale": x.scale, "zero": x.zero}
+    given = {"x": _pooled(x.value, place.values), "scale": x.scale, "zero": x.zero}
     return apply_entry(dequantize, {**dequantize.attrs, **given}, 1)[0]
 
 

@@ -20,29 +20,22 @@ from ....imperative.blocks import is_symbolic
 from .dequantised import BYTES, Dequantised, dequantised
 from .entries import Entry, apply_entry, entry_for
 from .graph import Node, Reference
+from .place import Place
 
 _OPSET = 21  # whose ops of bytes are meant
 _NEARLY = 1e-6  # of a scale: as float32 rounds the product of two
 
 
-def requantised_product(
-    node: Node, values: Mapping[str, Any], makers: Mapping[str, Node], find: Callable[[str], Any]
-) -> Any:
-    """The result of a QuantizeLinear that reads such a product; None: it does not.
-
-    Args:
-        node: it.
-        values: of its inputs and attributes, by the names that its entry has for them.
-        makers: by a name, the node that makes it.
-        find: the value of a name.
-    """
-    if node.op != "QuantizeLinear" or node.domain or values["block_size"] or values["precision"]:
+def requantised_product(place: Place) -> Any:
+    """The result of a QuantizeLinear that reads such a product; None: it does not."""
+    node, values = place.node, place.values
+    if not node.is_standard("QuantizeLinear") or values["block_size"] or values["precision"]:
         return None
-    maker = makers.get(node.inputs[0])
-    if maker is None or maker.domain or maker.op not in _PRODUCTS:
+    maker = place.maker(node.inputs[0], *_PRODUCTS)
+    if maker is None:
         return None
     known, scale, zero = _attributes(maker), values["scale"], values["zero"]
-    left, right = (dequantised(makers.get(name), find) for name in maker.inputs[:2])
+    left, right = (dequantised(place, name) for name in maker.inputs[:2])
     if known is None or left is None or right is None or not left.is_single:
         return None
     if not isinstance(zero, Tensor) or zero.dtype.name not in BYTES or zero.size != 1:
@@ -50,7 +43,7 @@ def requantised_product(
     if not isinstance(scale, Tensor) or scale.dtype.name != "float32" or scale.size != 1:
         return None
     name = maker.inputs[2] if len(maker.inputs) > 2 else ""
-    bias = _steps(dequantised(makers.get(name), find, ("int32",)), left, right) if name else None
+    bias = _steps(dequantised(place, name, ("int32",)), left, right) if name else None
     if name and bias is None:
         return None
     return _PRODUCTS[maker.op](left, right, bias, F.reshape(scale, ()), zero, known)

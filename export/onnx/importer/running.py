@@ -20,6 +20,7 @@ from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
 from .picked_rows import picked_rows
+from .place import Place
 from .pooled import pooled_first
 from .requantised import requantised_product
 from .schema_functions import function_of
@@ -162,8 +163,9 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
+            place = Place(node, values, self.graph.makers, self.find)
             for shorter in _SHORTER:
-                found = shorter(node, values, self.graph.makers, self.find)
+                found = shorter(place)
                 if found is not None:
                     return [found]
             return apply_entry(entry, values, len(node.outputs))

@@ -115,6 +115,21 @@ void over_images(const Convolution& c, F&& f) {
   for (int64_t part = 0; part < parts.count; ++part) f(parts.begin(part), parts.size(part));
 }
 
+// What one side's phases hold, multiplied to the other side's.
+template <class T>
+void multiply_apart(const Phases& given, const Phases& made, const T* from, T* to,
+                    const OwnProduct<T>& multiply) {
+  const Convolution& c = given.c;
+  ScratchLoan given_loan(t_images), made_loan(t_results);
+  over_images<T>(c, [&](int64_t first, int64_t count) {
+    T* const own = given_loan.reserve<T>(given.elements(count));
+    T* const found = made_loan.reserve<T>(made.elements(count));
+    given.take_apart(from + first * given.channels() * given.whole_size(), count, own);
+    multiply(side_by_side(c, count), own, found);
+    made.put_together(found, count, to + first * made.channels() * made.whole_size());
+  });
+}
+
 }  // namespace
 
 bool has_apart(const Convolution& c) {
@@ -149,28 +164,12 @@ Work apart_work(const Convolution& c, Work work) {
 
 template <class T>
 void convolve_apart(const Convolution& c, const T* x, T* y, const OwnProduct<T>& multiply) {
-  const Phases images{c, true}, results{c, false};
-  ScratchLoan images_loan(t_images), results_loan(t_results);
-  over_images<T>(c, [&](int64_t first, int64_t count) {
-    T* const own = images_loan.reserve<T>(images.elements(count));
-    T* const found = results_loan.reserve<T>(results.elements(count));
-    images.take_apart(x + first * c.groups * c.x_size(), count, own);
-    multiply(side_by_side(c, count), own, found);
-    results.put_together(found, count, y + first * c.groups * c.y_size());
-  });
+  multiply_apart({c, true}, {c, false}, x, y, multiply);
 }
 
 template <class T>
 void data_gradient_apart(const Convolution& c, const T* dy, T* dx, const OwnProduct<T>& multiply) {
-  const Phases images{c, true}, results{c, false};
-  ScratchLoan images_loan(t_images), results_loan(t_results);
-  over_images<T>(c, [&](int64_t first, int64_t count) {
-    T* const found = images_loan.reserve<T>(images.elements(count));
-    T* const own = results_loan.reserve<T>(results.elements(count));
-    results.take_apart(dy + first * c.groups * c.y_size(), count, own);
-    multiply(side_by_side(c, count), own, found);
-    images.put_together(found, count, dx + first * c.groups * c.x_size());
-  });
+  multiply_apart({c, false}, {c, true}, dy, dx, multiply);
 }
 
 template <class T>

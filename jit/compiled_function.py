@@ -14,6 +14,7 @@ from typing import Any
 from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
+from ..imperative.sizes import Size
 from ..inspection.profiler import profile
 from .around_function import AroundFunction
 from .concrete_program import ConcreteProgram
@@ -100,6 +101,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors, key, shapes = signature(args, kwargs)
+        if any(type(size) is Size for shape in shapes for size in shape):
+            return self.recorded_form()(*args, **kwargs)  # sizes of another program: a part of it
         programs = self._programs.get(key)
         if programs is None:
             programs = self._programs[key] = Programs()

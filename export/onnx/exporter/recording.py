@@ -118,7 +118,10 @@ def _of_function(function: Any, inputs: Any) -> Recorded:
     if isinstance(inputs, Mapping):
         named = dict(inputs)
     else:
-        named = {f"x{i}" if len(inputs) > 1 else "x": x for i, x in enumerate(inputs)}
+        named = {}
+        for i, x in enumerate(inputs):
+            name = getattr(x, "name", None) or (f"x{i}" if len(inputs) > 1 else "x")
+            named[_free(name, named)] = x
     listing = Listing()
     symbols = {name: listing.input(name, *_spec(x)) for name, x in named.items()}
     states = _states_of(function) if isinstance(function, Layer) else {}

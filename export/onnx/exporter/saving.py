@@ -37,9 +37,9 @@ def to_model(
 
     Args:
         what: a `Program` or `Listing`; or a layer or a function, which is run once on variables.
-        inputs: of a function, what it takes: by name or in order, a tensor or an array like it, a
-            shape, or a pair of shape and dtype. In shapes, names and None stand for sizes that are
-            not known; those of one name are equal.
+        inputs: of a function, what it takes: by name or in order, a tensor or an array like it, an
+            `InputSpec`, a shape, or a pair of shape and dtype. In shapes, names and None stand for
+            sizes that are not known; those of one name are equal.
         results: of a program, what it is to give: variables, or their names; of several names a
             mapping. None: the results that it was loaded with.
         opset: the version of ONNX's ops, from 18 to 26.

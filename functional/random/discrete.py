@@ -8,7 +8,19 @@ from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from ..arguments import integer, number
 from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..batched_draws import drawn, drawn_from
-from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
+from ..generated import (
+    argmax,
+    argsort,
+    astype,
+    broadcast_to,
+    cumulative_sum,
+    less,
+    log,
+    minimum,
+    random_draw,
+    random_from,
+    searchsorted,
+)
 from ..generated import topk as _topk
 from ..picking import take
 from .continuous import Continuous, Shape, draw, parameter
@@ -157,7 +169,8 @@ class Draws(Continuous):
             ShapeError: there are fewer categories than are to be chosen, or none.
 
         Source:
-            Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
+            Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir"; with
+            replacement by the inverse of the cumulative distribution.
 
         Example:
             >>> import tensorlike as tl
@@ -165,10 +178,9 @@ class Draws(Continuous):
             [0, 2]
         """
         count = integer("multinomial", "count", count, least=0)
-        logits = log(weights)
         if replacement:
-            return moveaxis(self.categorical(logits, shape=(count,)), 0, -1)
-        scores = self._perturbed("multinomial", logits, -1, ())
+            return self._placed(_categories("multinomial", as_tensor(weights)), count)
+        scores = self._perturbed("multinomial", log(weights), -1, ())
         if not 0 <= count <= scores.shape[-1]:
             raise ShapeError(
                 f"must be at most {scores.shape[-1]}, the number of categories, "
@@ -180,15 +192,16 @@ class Draws(Continuous):
             )
         return _topk(scores, k=count)[1]
 
+    def _placed(self, weights: Any, count: int) -> Any:
+        """Where numbers from [0, 1) fall among the sums of weights."""
+        sums = cumulative_sum(astype(weights, dtype="float64"), axis=-1)
+        places = self.uniform((*weights.shape[:-1], count), dtype="float64")
+        found = searchsorted(sums / sums[..., -1:], places, side="right")
+        return minimum(found, weights.shape[-1] - 1)  # of weights that sum to 0 or NaN
+
     def _perturbed(self, call: str, logits: TensorLike, axis: int, lead: tuple[int, ...]) -> Any:
         """Logits plus independent Gumbel noise: the greatest one is the choice."""
-        given = as_tensor(logits)
-        at = axis_of(call, axis, len(given.shape))
-        if not given.shape[at]:
-            raise ShapeError(
-                "there must be a category.", op=call, got=f"shape {tuple(given.shape)}"
-            )
-        last = moveaxis(given, at, -1)
+        last = _categories(call, as_tensor(logits), axis)
         shape = (*lead, *last.shape)
         return broadcast_to(last, shape) + gumbel_noise(shape, **self._take())
 
@@ -251,3 +264,16 @@ class Draws(Continuous):
     def _order(self, size: int) -> Tensor:
         """The positions in the order of random bits, which hardly ever are equal."""
         return argsort(drawn(random_draw, (size,), mode="bits", **self._take()))
+
+
+def _categories(call: str, given: Any, axis: int = -1) -> Any:
+    """With the axis of the categories last.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+        ShapeError: there is no category.
+    """
+    at = axis_of(call, axis, len(given.shape))
+    if not given.shape[at]:
+        raise ShapeError("there must be a category.", op=call, got=f"shape {tuple(given.shape)}")
+    return moveaxis(given, at, -1)

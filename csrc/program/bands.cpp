@@ -24,8 +24,11 @@ class BandOfTurns {
     number_slots();
     find_results(readers);
     made_.turns = end_ - first_;
-    made_.place = step_at(end_ - 1).place;
-    made_.known.place = made_.place;
+    made_.known.place = step_at(end_ - 1).place;
+    for (size_t i = first_; i < end_; ++i) {
+      const std::vector<int>& drops = schedule_.turns[i].drops;
+      made_.drops.insert(made_.drops.end(), drops.begin(), drops.end());
+    }
     if (made_.writes.empty() || made_.known.operands == 0 || !pays()) return std::nullopt;
     return made_;
   }

@@ -70,7 +70,7 @@ class RunOfPlaces {
       const auto& band = schedule_.bands[at(first.band)];
       for (size_t i = turn; i < turn + band.turns; ++i) read(turn, step(i).inputs);
       for (int written : band.writes) make(turn, written);
-      for (size_t i = turn; i < turn + band.turns; ++i) drop(schedule_.turns[i].drops);
+      drop(band.drops);
       return band.turns;
     }
     if (first.chain >= 0) {

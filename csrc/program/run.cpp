@@ -14,79 +14,64 @@ namespace tensorlike {
 
 namespace {
 
-// False: its steps have to run one by one.
-bool run_chain(const Program& program, const Program::Schedule& schedule, size_t first,
-               const Program::Schedule::Chain& chain, const Program::Bound& bound,
-               std::vector<Ref<Value>>& values) {
-  const auto step_at = [&](size_t turn) -> const Program::Step& {
-    return program.steps()[schedule.turns[turn].step];
+const Spec& spec_of(const Program& program, const Program::Bound& bound, int variable) {
+  const size_t number = static_cast<size_t>(variable);
+  return bound.specs.empty() ? program.variables()[number].spec : bound.specs[number];
+}
+
+// A chain's or a band's turns by one launch. False: they have to run one by one.
+template <typename Group, typename Launch>
+bool run_together(const Program& program, const Program::Schedule& schedule, size_t first,
+                  const Group& group, std::span<const int> operands,
+                  std::vector<Ref<Value>>& values, const Launch& launch) {
+  const auto op_at = [&](size_t turn) -> const Op& {
+    return *program.steps()[schedule.turns[turn].step].op;
   };
-  for (size_t i = first; i < first + chain.turns; ++i) {
-    if (!step_at(i).op->cls.plain.load(std::memory_order_relaxed)) return false;
+  for (size_t i = first; i < first + group.turns; ++i) {
+    if (!op_at(i).cls.plain.load(std::memory_order_relaxed)) return false;
   }
-  SmallVector<Value*, 12> operands;
-  for (int operand : chain.operands) {
-    operands.push_back(values[static_cast<size_t>(operand)].get());
-  }
-  const auto spec_at = [&](int variable) -> const Spec& {
-    const size_t number = static_cast<size_t>(variable);
-    return bound.specs.empty() ? program.variables()[number].spec : bound.specs[number];
-  };
-  const Dims& shape = spec_at(chain.inner).shape;
-  const Args args(operands.data(), operands.size());
+  SmallVector<Value*, 12> read;
+  for (int operand : operands) read.push_back(values[static_cast<size_t>(operand)].get());
   Values found;
   try {
-    if (chain.known.reduction == nullptr) {
-      found = launch_chain(chain.known, shape, args, chain.donated);
-    } else if (Ref<Value> out =
-                   launch_reduction(chain.known, shape, spec_at(chain.writes[0]), args)) {
-      found.push_back(std::move(out));
-    }
+    found = launch(Args(read.data(), read.size()));
   } catch (const Error& error) {
-    throw with_place(error, *step_at(first + chain.turns - 1).op, chain.known.place);
+    throw with_place(error, op_at(first + group.turns - 1), group.known.place);
   }
   if (found.empty()) return false;
-  for (int dropped : chain.drops) values[static_cast<size_t>(dropped)] = nullptr;
+  for (int dropped : group.drops) values[static_cast<size_t>(dropped)] = nullptr;
   for (size_t k = 0; k < found.size(); ++k) {
-    values[static_cast<size_t>(chain.writes[k])] = std::move(found[k]);
+    values[static_cast<size_t>(group.writes[k])] = std::move(found[k]);
   }
   return true;
 }
 
-// The same of a band.
+bool run_chain(const Program& program, const Program::Schedule& schedule, size_t first,
+               const Program::Schedule::Chain& chain, const Program::Bound& bound,
+               std::vector<Ref<Value>>& values) {
+  const Dims& shape = spec_of(program, bound, chain.inner).shape;
+  return run_together(program, schedule, first, chain, chain.operands, values, [&](Args args) {
+    if (chain.known.reduction == nullptr) {
+      return launch_chain(chain.known, shape, args, chain.donated);
+    }
+    Values found;
+    const Spec& made = spec_of(program, bound, chain.writes[0]);
+    if (Ref<Value> out = launch_reduction(chain.known, shape, made, args)) {
+      found.push_back(std::move(out));
+    }
+    return found;
+  });
+}
+
 bool run_band(const Program& program, const Program::Schedule& schedule, size_t first,
               const Program::Schedule::Band& band, const Program::Bound& bound,
               std::vector<Ref<Value>>& values) {
-  const auto step_at = [&](size_t turn) -> const Program::Step& {
-    return program.steps()[schedule.turns[turn].step];
-  };
-  const size_t end = first + band.turns;
-  for (size_t i = first; i < end; ++i) {
-    if (!step_at(i).op->cls.plain.load(std::memory_order_relaxed)) return false;
-  }
-  SmallVector<Value*, 12> operands;
-  for (size_t i = 0; i < band.known.operands; ++i) {
-    operands.push_back(values[static_cast<size_t>(band.slots[i])].get());
-  }
-  std::vector<const Spec*> specs;
-  for (int variable : band.slots) {
-    const size_t number = static_cast<size_t>(variable);
-    specs.push_back(bound.specs.empty() ? &program.variables()[number].spec : &bound.specs[number]);
-  }
-  Values found;
-  try {
-    found = launch_rows(band.known, specs, {operands.data(), operands.size()});
-  } catch (const Error& error) {
-    throw with_place(error, *step_at(end - 1).op, band.place);
-  }
-  if (found.empty()) return false;
-  for (size_t i = first; i < end; ++i) {
-    for (int dropped : schedule.turns[i].drops) values[static_cast<size_t>(dropped)] = nullptr;
-  }
-  for (size_t k = 0; k < found.size(); ++k) {
-    values[static_cast<size_t>(band.writes[k])] = std::move(found[k]);
-  }
-  return true;
+  const std::span<const int> operands(band.slots.data(), band.known.operands);
+  return run_together(program, schedule, first, band, operands, values, [&](Args args) {
+    std::vector<const Spec*> specs;
+    for (int variable : band.slots) specs.push_back(&spec_of(program, bound, variable));
+    return launch_rows(band.known, specs, args);
+  });
 }
 
 // What a turn has made, in the place of what nobody reads any more.

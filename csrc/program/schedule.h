@@ -43,9 +43,8 @@ struct Program::Schedule {
   struct Band {
     size_t turns = 0;
     KnownRows known = {};
-    std::vector<int> slots = {};   // the variable of each; operands come first
-    std::vector<int> writes = {};  // the variables of the results
-    std::string place = {};        // the user's line of the last
+    std::vector<int> slots = {};               // the variable of each; operands come first
+    std::vector<int> writes = {}, drops = {};  // as those of a turn
   };
   const uint64_t number = next_number();  // no other has it
   std::vector<int> given, results;

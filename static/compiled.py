@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from difflib import unified_diff
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
+from zlib import compress, decompress
 
 from .. import _C
 from ..functional.arguments import integer
@@ -15,14 +17,25 @@ from ..imperative.trees import leaves_of, map_tree
 from .numbers import number_in
 
 
-class PassReport(NamedTuple):
+@dataclass(frozen=True)
+class PassReport:
     """What a pass did: how many places it changed, how long it took, the program around it."""
 
     name: str
     changes: int
     microseconds: float
-    before: str
-    after: str
+    _before: bytes
+    _after: bytes
+
+    @property
+    def before(self) -> str:
+        """The program's text before it."""
+        return decompress(self._before).decode()
+
+    @property
+    def after(self) -> str:
+        """The program's text after it."""
+        return decompress(self._after).decode()
 
 
 class MemoryReport(NamedTuple):
@@ -294,7 +307,8 @@ class CompiledProgram:
             program, numbers = self._frozen(self.scope, numbers)
         # Steps that are there twice to save memory are not to be made one.
         spared = {"cse"} if getattr(program, "recomputed", ()) else set()
-        after = str(program)
+        text = str(program)
+        after = compress(text.encode(), 1)  # a twelfth: texts of large programs are megabytes
         passes = [one for one in self._passes if one not in spared]
         # A static program and its blocks hold each other until the collector comes: what is thrown
         # away by the next pass is a plain one.
@@ -314,8 +328,9 @@ class CompiledProgram:
                 program, numbers = graph._finish(kind)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
-            text = str(program)
-            after = before if text == before else text  # one string, as long as nothing changes
+            if str(program) != text:
+                text = str(program)
+                after = compress(text.encode(), 1)
             reports.append(PassReport(name, changes, nanoseconds / 1000, before, after))
         _C.trim_heap()  # of the programs in between
         return program, numbers, tuple(reports)

@@ -4,9 +4,10 @@
 
 Shapes are drawn from the zoo's tables of layers and from ranges. Each way that may compute one is
 timed (one thread, the processor's time, in turns). Half of the shapes, drawn by a seed, give the
-rates of csrc/kernels/ways.inc: nanoseconds for each count of a way's work, none negative, with the
-least squares of relative errors. The other half judges them: by how much the way with the least
-predicted time is slower than the fastest.
+rates of csrc/kernels/ways.inc: nanoseconds for each count of a way's work, none negative, with
+predictions as near as can be in proportion. The other half judges them: by how much the way with
+the least predicted time is slower than the fastest. What was measured says on which family of
+processors, so that a file may be fitted elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import zoo_layers as layers
 from compare import time_calls
-from scipy.optimize import nnls
+from scipy.optimize import least_squares
 from zoo_layers import Convolution
 
 import tensorlike as tl
@@ -43,7 +44,7 @@ TABLES = [
 ]  # fmt: skip
 KINDS = ["forward", "kept", "by the image", "by the weights"]
 COUNTS, MADE = 6, 4  # of Work; that of weights that are made ready
-FEWEST = 12  # cases that a way's rates are fitted to
+AROUND = 500.0  # nanoseconds, at first
 MOST_WORK = 1.5e9  # multiply-adds of a case
 ROUNDS, TURN = 7, 0.002
 
@@ -122,7 +123,10 @@ def measured(count: int, seed: int) -> Iterator[dict[str, Any]]:
                 clock=time.process_time,
             )
             seconds = {name: min(times.rounds[name]) for name in ways}
-            yield {"shape": f"{row}, batch {batch}", "kind": kind, "ways": ways, "times": seconds}
+            yield {
+                "family": [_C.isa(), _C.processor_vendor()], "shape": f"{row}, batch {batch}",
+                "kind": kind, "ways": ways, "times": seconds,
+            }  # fmt: skip
 
 
 def wanting(name: str, call: Callable[[], Any]) -> Callable[[], Any]:
@@ -144,29 +148,47 @@ def halves(found: Sequence[dict[str, Any]], seed: int) -> tuple[list[Any], list[
     return [e for e in found if first[e["shape"]]], [e for e in found if not first[e["shape"]]]
 
 
-def fitted(found: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
-    """The rates of each way that was measured."""
+def fitted(
+    found: Sequence[dict[str, Any]], known: dict[str, list[float]]
+) -> dict[str, list[float]]:
+    """Rates by way: those that are known, each times what brings predictions nearest in proportion.
+
+    A way of few cases stays near what is known, but for the speed of the processor. Large errors
+    count less than their squares, since a neighbour's turn is no cost.
+    """
     rates = {}
-    for way in WAYS:
+    least = np.max(list(known.values()), axis=0) / 100  # a count that was free may cost
+    speed = np.median(
+        [e["times"][w] * 1e9 / predicted(known, w, counts) for e in found
+         for w, counts in e["ways"].items()]
+    )  # fmt: skip
+    for way, start in known.items():
         of_way = [e for e in found if way in e["ways"]]
-        if len(of_way) < FEWEST:
+        if not of_way:
             continue
         # What autodiff and programs take around a call is the same for all ways: left out below.
         around = [[float(e["kind"] == kind) for kind in KINDS[1:]] for e in of_way]
         counts = np.array([[*e["ways"][way], 1.0, *a] for e, a in zip(of_way, around, strict=True)])
         counts[[e["kind"] == "kept" for e in of_way], MADE] = 0  # by an earlier call
-        seconds = np.array([e["times"][way] for e in of_way]) * 1e9
-        weighted = counts / seconds[:, None]
-        scale = np.maximum(weighted.max(axis=0), 1e-30)
-        # Relative errors; large ones again with less weight, since a neighbour's turn is no cost.
-        weights = np.ones(len(of_way))
-        for _ in range(6):
-            root = np.sqrt(weights)
-            solution, _ = nnls(weighted / scale * root[:, None], root)
-            errors = abs(weighted / scale @ solution - 1)
-            weights = 1 / np.maximum(errors, 0.1)
-        rates[way] = [float(rate) for rate in (solution / scale)[: COUNTS + 1]]
+        first = speed * np.array([*np.maximum(start, least), *[AROUND for _ in KINDS[1:]]])
+        seconds = np.array([e["times"][way] for e in of_way])
+        parts = counts * first / (seconds * 1e9)[:, None]
+        rates[way] = [float(r) for r in (first * _factors(parts))[: COUNTS + 1]]
     return rates
+
+
+def _factors(parts: np.ndarray) -> np.ndarray:
+    """What the parts of each time are to be multiplied by; no more than is to be gained."""
+
+    def errors(logarithms: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.log(parts @ np.exp(logarithms)), logarithms])
+
+    def slopes(logarithms: np.ndarray) -> np.ndarray:
+        shares = parts * np.exp(logarithms)
+        return np.vstack([shares / shares.sum(axis=1)[:, None], np.eye(len(logarithms))])
+
+    start = np.zeros(parts.shape[1])
+    return np.exp(least_squares(errors, start, jac=slopes, loss="soft_l1").x)
 
 
 def predicted(rates: dict[str, list[float]], way: str, counts: Sequence[float]) -> float:
@@ -174,10 +196,13 @@ def predicted(rates: dict[str, list[float]], way: str, counts: Sequence[float]) 
     return sum(rate * count for rate, count in zip(rates[way], [*counts, 1.0], strict=True))
 
 
-def regrets(
-    found: Sequence[dict[str, Any]], chosen: Callable[[dict[str, Any]], str]
-) -> dict[str, float]:
-    """Of each call between several ways: the time of the chosen one over that of the fastest."""
+def regrets(found: Sequence[dict[str, Any]], rates: dict[str, list[float]]) -> dict[str, float]:
+    """Of each call between several ways: the time of the way with the least predicted time over
+    that of the fastest."""
+
+    def chosen(each: dict[str, Any]) -> str:
+        return min(each["ways"], key=lambda way: predicted(rates, way, each["ways"][way]))
+
     return {
         f"{e['kind']}, {e['shape']}": e["times"][chosen(e)] / min(e["times"].values())
         for e in found
@@ -215,13 +240,23 @@ HEAD = """\
 """
 
 
-def write(rates: dict[str, list[float]]) -> None:
-    """Into ways.inc, in place of what this family had; a way not measured here keeps its rates."""
-    level, vendor = _C.isa(), _C.processor_vendor()
-    old = dict(re.findall(r"( +\{Isa::k\w+, \"\w*\", )(\{.*?\n    \}\},)", RATES.read_text(), re.S))
-    key = f'    {{Isa::k{level.upper()}, "{vendor}", '
-    old[key] = text_of(level, vendor, rates).removeprefix(key)
-    RATES.write_text(HEAD + "".join(f"{k}{v}\n" for k, v in sorted(old.items(), reverse=True)))
+def families() -> dict[tuple[str, str], dict[str, list[float]]]:
+    """The rates that ways.inc has, by level and maker."""
+    found = {}
+    for level, vendor, text in re.findall(
+        r"\{Isa::k(\w+), \"(\w*)\", \{(.*?)\n    \}\},", RATES.read_text(), re.S
+    ):
+        lines = re.findall(r"\{(.*)\},  // (.*)", text)
+        rates = {way: [float(rate) for rate in numbers.split(",")] for numbers, way in lines}
+        found[level.lower(), vendor] = rates
+    return found
+
+
+def write(level: str, vendor: str, rates: dict[str, list[float]]) -> None:
+    """Into ways.inc, in place of what this family had."""
+    known = families() | {(level, vendor): rates}
+    entries = [text_of(*family, known[family]) for family in sorted(known, reverse=True)]
+    RATES.write_text(HEAD + "\n".join(entries) + "\n")
 
 
 def main() -> None:
@@ -242,16 +277,17 @@ def main() -> None:
                 with given.data.open("a") as file:
                     file.write(json.dumps(each) + "\n")
     learnt, judged = halves(found, given.seed)
-    rates = fitted(learnt)
-    print(text_of(_C.isa(), "", rates))
-
-    def cheapest(each: dict[str, Any]) -> str:
-        return min(each["ways"], key=lambda way: predicted(rates, way, each["ways"][way]))
-
-    print(told("fitted half", regrets(learnt, cheapest)))
-    print(told("judged half", regrets(judged, cheapest)))
+    ((level, vendor),) = {tuple(each["family"]) for each in found}
+    known = families()
+    start = known.get((level, vendor)) or known[min(known, key=lambda family: family[0] != level)]
+    rates = {**start, **fitted(learnt, start)}
+    print(text_of(level, vendor, rates))
+    print(told("fitted half", regrets(learnt, rates)))
+    print(told("judged half", regrets(judged, rates)))
+    for family, others in known.items():
+        print(told(f"with the rates of {' '.join(family)}", regrets(judged, others)))
     if given.write:
-        write(rates)
+        write(level, vendor, rates)
 
 
 if __name__ == "__main__":

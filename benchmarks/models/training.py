@@ -20,6 +20,11 @@ def copy_weights(source: torch.nn.Module, target: tl.nn.Layer) -> None:
     target.load_state_dict(state, layout="pytorch")
 
 
+def shared(batch: np.ndarray[Any, Any]) -> Any:
+    """A batch as a tensor in the same memory, as `torch.from_numpy` has it."""
+    return F.asarray(batch, copy=False)
+
+
 class Training(NamedTuple):
     """What is trained, on which batch: both models start from the same weights."""
 
@@ -63,7 +68,7 @@ def eager_step(training: Training) -> Callable[[], Any]:
     """Our step, in calls that run at once."""
     network = training.our_network()
     optimizer = tl.optim.Adam(network.parameters(), lr=1e-4, decay=training.decay)
-    x, wanted = tl.tensor(training.inputs), tl.tensor(training.labels)
+    x, wanted = shared(training.inputs), shared(training.labels)
 
     def step() -> Any:
         optimizer.zero_grad()
@@ -90,7 +95,7 @@ def program_step(training: Training) -> Callable[[], Any]:
     executor = static.Executor()
     executor.run(startup, scope=scope)
     compiled = static.CompiledProgram(main)
-    feed = {"x": tl.tensor(inputs), "labels": tl.tensor(labels)}
+    feed = {"x": shared(inputs), "labels": shared(labels)}
 
     def step() -> Any:
         (found,) = executor.run(

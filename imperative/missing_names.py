@@ -9,6 +9,18 @@ _PACKAGE = __package__.partition(".")[0]
 # Where names are looked for, in this order.
 _PLACES = ("", ".functional", ".functional.linalg", ".random", ".nn", ".optim", ".transforms")
 
+# What PyTorch and JAX call otherwise, and nothing of ours is like.
+_OTHERS = {
+    "from_numpy": "asarray(x, copy=False)", "as_tensor": "asarray", "cat": "concat",
+    "rand": "random.uniform", "randn": "random.normal", "randperm": "random.permutation",
+    "PRNGKey": "random.key", "default_rng": "random.Generator", "index_select": "take",
+    "take_along_dim": "take_along_axis", "scatter": "functional.put_along_axis",
+    "repeat_interleave": "repeat", "movedim": "moveaxis", "bucketize": "searchsorted",
+    "trapz": "functional.trapezoid", "histc": "functional.histogram", "is_tensor": "TensorBase",
+    "set_grad_enabled": "enable_grad or no_grad", "inference_mode": "no_grad",
+    "fori_loop": "functional.while_loop", "view_as_real": "real and imag",
+}  # fmt: skip
+
 
 def missing(module: str, name: str) -> AttributeError:
     """The error of `module.name`, which is not there; it says where the name is, or one like it.
@@ -26,6 +38,8 @@ def missing(module: str, name: str) -> AttributeError:
 
 def _meant(name: str) -> str | None:
     """What to write in its place; None where nothing is like it."""
+    if name in _OTHERS:
+        return f"{_PACKAGE}.{_OTHERS[name]}"
     names = _public()
     if name in names:
         return names[name]

@@ -105,3 +105,27 @@ def test_a_usual_recurrence_of_bytes_is_one_op() -> None:
         and proto.graph.node[0].input[7] == ""
     ]
     assert steps and all("DynamicQuantizedLSTM" in text for text in steps)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("lengths", [4, (3, 0, 5)], ids=str)
+def test_the_scan_that_is_exported_is_the_op(lengths: Any, reverse: bool) -> None:
+    rng = np.random.default_rng(3)
+    feed = {
+        name: rng.standard_normal(shape).astype(np.float32)
+        for name, shape in (("sums", (4, 3, 20)), ("hidden", (3, 5)), ("cell", (3, 5)))
+    }
+    rows = tl.tensor(rng.integers(-128, 128, (20, 5)).astype(np.int8))
+    scale = tl.tensor(rng.uniform(0.001, 0.01, 20).astype(np.float32))
+    zero = tl.tensor(rng.integers(-5, 5, 20).astype(np.int8))
+
+    def stepped(sums: Any, hidden: Any, cell: Any) -> Any:
+        counts = tl.tensor(np.array(lengths))
+        return tl.functional.dynamic_quantized_lstm(
+            sums, rows, scale, zero, hidden, cell, counts, reverse=reverse
+        )
+
+    proto = tl.export.onnx.to_model(stepped, inputs=feed)
+    found = stepped(*map(tl.tensor, feed.values()))
+    for ours, theirs in zip(found, by_onnxruntime(proto, feed), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)

@@ -69,7 +69,7 @@ def recurrence_of_bytes(
     """A scan over the steps, each sequence from its first one to its last."""
     steps = F.reshape(F.arange(sums.shape[0]), (-1, 1))
     examples = F.reshape(F.arange(sums.shape[1]), (1, -1))
-    counts = F.reshape(F.astype(lengths, "int64"), (1, -1))
+    counts = F.reshape(F.minimum(F.astype(lengths, "int64"), sums.shape[0]), (1, -1))
     is_on = (steps < counts) & (examples >= 0)
     places = F.where(is_on, counts - 1 - steps if op.reverse else steps, steps)
     turned = (places, F.broadcast_to(examples, places.shape))

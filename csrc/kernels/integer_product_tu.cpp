@@ -228,7 +228,7 @@ detail::Extremes extremes(const float* x, int64_t n) {
 void to_bytes(uint8_t* to, const float* x, float scale, float zero, int64_t n) {
   using Floats = Vector<float>;
   constexpr int64_t kStep = kLanes<float>;
-  using Bytes [[gnu::vector_size(kStep)]] = uint8_t;
+  using Bytes = VectorOf<uint8_t, kStep>::Type;
   const auto converted = [&](Floats at) __attribute__((always_inline)) {
     const auto limited = [](Floats y, float low, float high) __attribute__((always_inline)) {
       y = y > high ? high - Floats{} : y;

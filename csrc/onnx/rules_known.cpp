@@ -269,6 +269,68 @@ Items roi_align(const RuleCall& call) {
   return {call.one("stack", found, {{"axis", Item(int64_t{0})}})};
 }
 
+// The largest of each part of regions of interest, whose ends are rounded; 0 of a part without
+// elements.
+Items max_roi_pool(const RuleCall& call) {
+  const Tensor& x = call.tensor("x");
+  const Dims &shape = x.spec.shape, &given = call.tensor("rois").spec.shape;
+  const Sizes parts = call.integers("pooled_shape");
+  if (shape.size() != 4 || given.size() != 2 || given[1] != 5 || given[0] < 1 ||
+      parts.size() != 2 || parts[0] < 1 || parts[1] < 1) {
+    call.refuse("rois", "must be an image and four numbers for each region of images",
+                to_string(call.tensor("rois").spec));
+  }
+  const std::vector<double> rois = reals(call, "rois");
+  const double scale = call.item("spatial_scale").number("spatial_scale");
+  const Item zero = call.one("full", {},
+                             {{"shape", list_of(Sizes{shape[1]})},
+                              {"fill_value", Item(int64_t{0})},
+                              {"dtype", Item(x.spec.dtype)}});
+  const auto stacked = [&](const Items& all, int64_t axis) {
+    return call.one("stack", all, {{"axis", Item(axis)}});
+  };
+  Items found;
+  for (size_t region = 0; region < static_cast<size_t>(given[0]); ++region) {
+    const double* const own = rois.data() + 5 * region;
+    const bool is_finite = std::all_of(own, own + 5, [](double x) { return std::isfinite(x); });
+    if (!is_finite || own[0] < 0 || own[0] >= static_cast<double>(shape[0])) {
+      call.refuse("rois", "must begin with places of images, and be numbers", text(own[0]));
+    }
+    const auto image = static_cast<int64_t>(own[0]);
+    // Where part `k` of the rows (axis 0) or of the columns begins and ends.
+    const auto bounds = [&](size_t axis, int64_t k) {
+      const double first = std::nearbyint(own[2 - axis] * scale);
+      const double last = std::nearbyint(own[4 - axis] * scale);
+      const double length = std::max(last - first + 1, 1.0) / static_cast<double>(parts[axis]);
+      const auto within = [&](double at) {
+        return static_cast<int64_t>(
+            std::clamp(at + first, 0.0, static_cast<double>(shape[axis + 2])));
+      };
+      return std::pair(within(std::floor(static_cast<double>(k) * length)),
+                       within(std::ceil(static_cast<double>(k + 1) * length)));
+    };
+    Items rows;
+    for (int64_t i = 0; i < parts[0]; ++i) {
+      Items columns;
+      for (int64_t j = 0; j < parts[1]; ++j) {
+        const auto [top, bottom] = bounds(0, i);
+        const auto [left, right] = bounds(1, j);
+        if (top >= bottom || left >= right) {
+          columns.push_back(zero);
+          continue;
+        }
+        const std::vector<Slice> window{
+            {image, image + 1, 1}, {}, {top, bottom, 1}, {left, right, 1}};
+        columns.push_back(call.one("max", {Item(part_of(call.calls, x, window))},
+                                   {{"axis", list_of(Sizes{0, 2, 3})}}));
+      }
+      rows.push_back(stacked(columns, -1));
+    }
+    found.push_back(stacked(rows, -2));
+  }
+  return {stacked(found, 0)};
+}
+
 // The same bits as another dtype of the same width.
 Items bit_cast(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
@@ -285,6 +347,7 @@ Items bit_cast(const RuleCall& call) {
 
 constexpr NamedRule kKnownRules[] = {
     {"non_max_suppression", non_max_suppression},
+    {"max_roi_pool", max_roi_pool},
     {"roi_align", roi_align},
     {"unique", unique},
     {"bit_cast", bit_cast},

@@ -66,6 +66,22 @@ def regions(rng: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
     }  # fmt: skip
 
 
+def pooled(rng: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Regions that leave the image, from an end to another."""
+    images, height, width = int(rng.integers(1, 3)), *map(int, rng.integers(1, 9, 2))
+    count = int(rng.integers(1, 4))
+    first = rng.uniform(-2, 9, (count, 2))
+    ends = [rng.integers(0, images, (count, 1)), first, first + rng.uniform(0, 6, (count, 2))]
+    given = {
+        "x": floats(rng, images, 2, height, width),
+        "rois": np.concatenate(ends, axis=1).astype(np.float32),
+    }
+    return "MaxRoiPool", given, {
+        "pooled_shape": [int(n) for n in rng.integers(1, 4, 2)],
+        "spatial_scale": float(rng.choice([1.0, 0.5])),
+    }  # fmt: skip
+
+
 def windows(rng: Any, count: int) -> dict[str, Any]:
     found = {
         "strides": [int(n) for n in rng.integers(1, 4, count)],
@@ -129,7 +145,7 @@ def scale(rng: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
 
 # Inputs whose numbers say what the op is stand in the model.
 CONSTANT = ("sizes", "block", "bins", "length", "rate", "low", "high", "rois", "images")
-KINDS = {f.__name__: f for f in (scattered, regions, put_back, deformed, scale)}
+KINDS = {f.__name__: f for f in (scattered, regions, pooled, put_back, deformed, scale)}
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -2,13 +2,13 @@
 // kernels/integer_product.h and kernels/integer_windows.h, of others as the body says it. And the
 // bytes of numbers by their own range.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
+#include "cpu/byte_range.h"
 #include "kernels/convolution.h"
 #include "kernels/gemm.h"
 #include "kernels/integer_product.h"
@@ -45,51 +45,39 @@ struct Product {
 // and so have their zero points. Then (a - za) @ (b - zb) is a @ b - za * sums of columns of b - zb
 // * (sums of rows of a - k * za), in integers that wrap.
 void multiply_bytes(const Product& p, Workspace& workspace) {
+  static const detail::IntegerTable& loops = detail::integer_table(isa());
   const uint8_t flip = p.b.dtype == DType::kUInt8 ? 128 : 0;
   const IntegerPanels panels(p.b.as<int8_t>() + p.b_from, p.k, p.n, p.b_row, p.b_column, flip,
                              p.b.forms, [&](size_t bytes) { return workspace.bytes(bytes); });
-  const bool is_signed = p.a.dtype == DType::kInt8;
+  const uint8_t flips = p.a.dtype == DType::kInt8 ? 128 : 0;
   const int64_t row_bytes = panels.row_bytes();
   char* const rows = workspace.take<char>(p.m * row_bytes);
+  int32_t* const less = workspace.take<int32_t>(p.n);
+  for (int64_t j = 0; j < p.n; ++j) less[j] = static_cast<int32_t>(bits(p.b_zeros[j]) - flip);
+  const bool is_any = std::any_of(less, less + p.n, [](int32_t one) { return one != 0; });
   int32_t* const sums_of_rows = workspace.take<int32_t>(p.m);
   const uint8_t* const a = p.a.as<uint8_t>() + p.a_from;
   parallel_for(p.m, std::max<int64_t>(1, kGrain / (p.k + 1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const uint8_t* const from = a + i * p.k;
-      char* const to = rows + i * row_bytes;
-      std::memset(to, 0, static_cast<size_t>(row_bytes));
-      const uint8_t flips = is_signed ? 128 : 0;
-      int32_t sum = 0;
-      for (int64_t j = 0; j < p.k; ++j) sum += from[j] ^ flips;
-      sums_of_rows[i] = sum;
-      if (panels.is_wide()) {
-        int16_t* const wide = reinterpret_cast<int16_t*>(to);
-        for (int64_t j = 0; j < p.k; ++j) wide[j] = from[j] ^ flips;
-      } else {
-        for (int64_t j = 0; j < p.k; ++j) to[j] = static_cast<char>(from[j] ^ flips);
-      }
+      sums_of_rows[i] = loops.lay_bytes(rows + i * row_bytes, panels.is_wide(), a + i * p.k, flips,
+                                        p.k, panels.row_numbers());
     }
   });
   int32_t* const start = workspace.take<int32_t>(panels.padded_columns());
   std::fill_n(start, panels.padded_columns(), 0);
-  const uint32_t a_more = is_signed ? 128 : 0;
-  const uint32_t b_less = flip;
-  panels.multiply(p.m, rows, start,
-                  [&](int64_t row, int64_t count, int64_t column, int64_t columns,
-                      const int32_t* sums, int64_t sums_row) {
-                    for (int64_t i = row; i < row + count; ++i, sums += sums_row) {
-                      const uint32_t zero = bits(p.a_zeros[i]) + a_more;
-                      const uint32_t rest =
-                          bits(sums_of_rows[i]) - static_cast<uint32_t>(p.k) * zero;
-                      const int32_t* const of_columns = panels.sums() + column;
-                      const int32_t* const zeros = p.b_zeros + column;
-                      int32_t* const y = p.y + i * p.n + column;
-                      for (int64_t j = 0; j < columns; ++j) {
-                        y[j] = static_cast<int32_t>(bits(sums[j]) - zero * bits(of_columns[j]) -
-                                                    (bits(zeros[j]) - b_less) * rest);
-                      }
-                    }
-                  });
+  panels.multiply(
+      p.m, rows, start,
+      [&](int64_t row, int64_t count, int64_t column, int64_t columns, const int32_t* sums,
+          int64_t sums_row) {
+        for (int64_t i = row; i < row + count; ++i, sums += sums_row) {
+          const uint32_t zero = bits(p.a_zeros[i]) + flips;
+          const uint32_t rest = bits(sums_of_rows[i]) - static_cast<uint32_t>(p.k) * zero;
+          int32_t* const y = p.y + i * p.n + column;
+          loops.take_off(y, sums, panels.sums() + column, static_cast<int32_t>(zero), columns);
+          if (!is_any) continue;
+          loops.take_off(y, y, less + column, static_cast<int32_t>(rest), columns);
+        }
+      });
 }
 
 // Of any integers.
@@ -248,62 +236,32 @@ void requantized_convolution(const Op& op, Arrays inputs, Arrays outputs, Worksp
 }
 
 template <class T>
-void quantise_by_range(const Array& x, T low, T high, const Arrays& outputs, Workspace& workspace,
-                       void (*convert)(uint8_t*, const T*, T, T, int64_t)) {
-  low = low < 0 || low != low ? low : 0;
-  high = high > 0 || high != high ? high : 0;
-  const T width = high - low;
-  const T scale = width == 0 ? 1 : width / 255;
-  T zero = 0 - low / scale;
-  zero = zero < 0 ? 0 : zero > 255 ? 255 : zero;
-  zero = zero == zero ? std::nearbyint(zero) : 0;
-  write_as(*outputs[0], DType::kUInt8, workspace, [&](const Array& y) {
-    parallel_for(x.count, kGrain, [&](int64_t begin, int64_t end) {
-      convert(y.as<uint8_t>() + begin, x.as<T>() + begin, scale, zero, end - begin);
-    });
-  });
-  const Array made =
-      workspace.array(std::is_same_v<T, float> ? DType::kFloat32 : DType::kFloat64, {});
-  *made.as<T>() = scale;
-  assign(*outputs[1], made);
-  assign(*outputs[2], Literal(static_cast<int64_t>(zero)));
-}
-
-void wide_to_bytes(uint8_t* to, const double* x, double scale, double zero, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double y = std::nearbyint(x[i] / scale) + zero;
-    to[i] = static_cast<uint8_t>(y > 255 ? 255 : y > 0 ? y : 0);
-  }
-}
-
-void dynamic_quantize_linear(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  static const detail::IntegerTable& loops = detail::integer_table(isa());
-  const bool is_double = inputs[0]->dtype == DType::kFloat64;
-  const Array x = prepared(*inputs[0], is_double ? DType::kFloat64 : DType::kFloat32, workspace);
-  if (is_double) {
-    const double* const all = x.as<double>();
-    double low = all[0], high = all[0];
-    for (int64_t i = 0; i < x.count; ++i) {
-      low = all[i] < low || all[i] != all[i] ? all[i] : low;
-      high = all[i] > high || all[i] != all[i] ? all[i] : high;
-    }
-    return quantise_by_range<double>(x, low, high, outputs, workspace, wide_to_bytes);
-  }
+void quantise_by_range(const Array& x, Arrays outputs, Workspace& workspace) {
   const int64_t parts = (x.count + kGrain - 1) / kGrain;
-  std::vector<detail::Extremes> found(static_cast<size_t>(parts));
+  std::vector<Range<T>> found(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t from = i * kGrain;
-      found[static_cast<size_t>(i)] =
-          loops.extremes(x.as<float>() + from, std::min(kGrain, x.count - from));
+      found[static_cast<size_t>(i)] = range_of(x.as<T>() + from, std::min(kGrain, x.count - from));
     }
   });
-  float low = found[0].low, high = found[0].high;
-  for (const detail::Extremes& one : found) {
-    low = one.low < low || one.low != one.low ? one.low : low;
-    high = one.high > high || one.high != one.high ? one.high : high;
-  }
-  quantise_by_range<float>(x, low, high, outputs, workspace, loops.to_bytes);
+  for (const Range<T>& one : found) found[0].join(one);
+  const ByteRange<T> range(found[0]);
+  write_as(*outputs[0], DType::kUInt8, workspace, [&](const Array& y) {
+    parallel_for(x.count, kGrain, [&](int64_t begin, int64_t end) {
+      range.convert(y.as<uint8_t>() + begin, x.as<T>() + begin, end - begin);
+    });
+  });
+  const Array made = workspace.array(dtype_of<T>, {});
+  *made.as<T>() = range.scale;
+  assign(*outputs[1], made);
+  assign(*outputs[2], Literal(static_cast<int64_t>(range.zero)));
+}
+
+void dynamic_quantize_linear(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const bool is_double = inputs[0]->dtype == DType::kFloat64;
+  const Array x = prepared(*inputs[0], is_double ? DType::kFloat64 : DType::kFloat32, workspace);
+  (is_double ? quantise_by_range<double> : quantise_by_range<float>)(x, outputs, workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kIntegerProductKernels[] = {

@@ -50,7 +50,7 @@ void run_bytes(const Layer<float>& x, const Array& weight, Workspace& workspace)
       }
       scales[i] = scale;
       loops.quantise(rows + i * row_bytes, panels.is_wide(), row, 1.0F / scale, x.k,
-                     row_bytes / (panels.is_wide() ? 2 : 1));
+                     panels.row_numbers());
     }
   });
   // Bytes have 128 added to them.

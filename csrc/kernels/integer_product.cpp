@@ -53,7 +53,8 @@ ByteLookUp byte_look_up(Isa isa) {
 
 namespace {
 
-constexpr int64_t kPanelsTogether = 4;  // of a unit of work, which reads them for all its rows
+// Of a unit of work, which reads them for all its rows.
+constexpr int64_t kPanelsTogether = detail::IntegerKernels::kRowPanels;
 constexpr int64_t kRowsTogether = 70;
 constexpr int64_t kParallelWork = 2 * 1000 * 1000;  // multiply-adds that are worth a thread
 
@@ -130,15 +131,20 @@ void IntegerPanels::run(int64_t rows, const char* a, const int32_t* start, void*
     const int64_t count = blocks.size(unit % row_blocks);
     const detail::Split tiles = detail::split_at_most(count, kernels_.max_rows);
     ScratchLoan loan(t_sums);
-    const int64_t tile_size = kernels_.max_rows * step;
-    int32_t* const sums = loan.reserve<int32_t>(tile_size);
-    for (int64_t i = first; i < last; ++i) {
-      for (int64_t t = 0; t < tiles.count; ++t) {
-        const int64_t at = row + tiles.begin(t);
-        kernels_.tile[tiles.size(t) - 1](groups_, a + at * row_bytes_, row_bytes_, panel(i),
-                                         start + i * step, sums);
-        block(context, at, tiles.size(t), i * step, std::min(step, n_ - i * step), sums, step);
+    const int64_t width = kPanelsTogether * step;
+    int32_t* const sums = loan.reserve<int32_t>(kernels_.max_rows * width);
+    for (int64_t t = 0; t < tiles.count; ++t) {
+      const int64_t at = row + tiles.begin(t), rows_of = tiles.size(t);
+      const auto tile = [&](auto run, int64_t i) {
+        run(groups_, a + at * row_bytes_, row_bytes_, panel(i), start + i * step,
+            sums + (i - first) * step, width);
+      };
+      if (rows_of == 1 && last - first == kPanelsTogether) {
+        tile(kernels_.row_tile, first);
+      } else {
+        for (int64_t i = first; i < last; ++i) tile(kernels_.tile[rows_of - 1], i);
       }
+      block(context, at, rows_of, first * step, std::min(width, n_ - first * step), sums, width);
     }
   };
   parallel_for(row_blocks * column_blocks, std::max<int64_t>(1, kParallelWork / work),

@@ -14,9 +14,14 @@ namespace detail {
 // numbers of 8 bits, of which the left ones are unsigned, or two of 16 bits.
 struct IntegerKernels {
   static constexpr int kMaxRows = 14;
-  // sums[rows, columns] = start + a @ panel, for rows of a that lie `a_row` bytes apart.
+  // sums[rows, columns] = start + a @ panel, for rows of a that lie `a_row` bytes apart, and rows
+  // of sums that lie `sums_row` numbers apart.
   using Tile = void (*)(int64_t groups, const char* a, int64_t a_row, const char* panel,
-                        const int32_t* start, int32_t* sums);
+                        const int32_t* start, int32_t* sums, int64_t sums_row);
+
+  // The same of one row and kRowPanels panels that follow each other: the sums of one panel alone
+  // would wait for each other.
+  static constexpr int kRowPanels = 4;
 
   // The same of kMaxRows channels and positions of images (kernels/integer_windows.h): weights lie
   // in the order in which they are used, positions for each group at an offset in bytes, and sums
@@ -30,6 +35,7 @@ struct IntegerKernels {
   bool is_wide;     // 16 bits, signed; else bytes, the left ones with 128 added
   Tile tile[kMaxRows];
   WindowTile window_tile[kMaxRows];
+  Tile row_tile;
 };
 
 struct Extremes {
@@ -50,6 +56,9 @@ struct IntegerTable {
   // Rounded multiples of 1 / inverse, ties to even, from -127 to 127; then zeros up to `padded`.
   void (*quantise)(char* to, bool is_wide, const float* x, float inverse, int64_t n,
                    int64_t padded);
+  // The same of bytes, with their highest bit flipped where `flip` is 128. Gives their sum.
+  int32_t (*lay_bytes)(char* to, bool is_wide, const uint8_t* x, uint8_t flip, int64_t n,
+                       int64_t padded);
   // y[j] = sums[j] * (row_scale * column_scales[j]) + bias[j].
   void (*dequantise)(float* y, const int32_t* sums, float row_scale, const float* column_scales,
                      const float* bias, int64_t n);
@@ -110,6 +119,7 @@ class IntegerPanels {
   int64_t columns() const { return kernels_.columns; }  // of a panel
   int64_t padded_columns() const { return panels_ * kernels_.columns; }
   int64_t row_bytes() const { return row_bytes_; }  // of the left operand
+  int64_t row_numbers() const { return is_wide() ? row_bytes_ / 2 : row_bytes_; }
   bool is_wide() const { return kernels_.is_wide; }
   // Sums of columns, which the left operand's offset is taken off with.
   const int32_t* sums() const { return reinterpret_cast<const int32_t*>(data_); }

@@ -1,14 +1,11 @@
-// The loops of products of 8-bit integers, for one instruction set level.
-//
-// Sums are exact: pmaddubsw, which saturates, is not used. Where a processor has no dot products of
-// bytes, numbers are widened to 16 bits while they are packed, for pmaddwd. The instructions that
-// only some processors of a level have are written as assembly, since the compiler's own are for
-// functions that are compiled for such processors alone.
+// The loops of products of 8-bit integers, for one instruction set level: the tiles of
+// integer_tiles.h, and what makes bytes of numbers and numbers of sums.
 #include <cstring>
 #include <utility>
 
 #include "kernels/gemm_vectors.h"
 #include "kernels/integer_product.h"
+#include "kernels/integer_tiles.h"
 #include "kernels/isa_names.h"
 
 #if defined(__x86_64__)
@@ -18,107 +15,6 @@
 namespace tensorlike {
 namespace {
 
-using Sums = Vector<int32_t>;
-constexpr int kVectors = 2;  // of a panel's columns
-constexpr int64_t kColumns = kVectors * kLanes<int32_t>;
-constexpr int kTileRows = kRegisters == 32 ? 14 : kVectorBytes == 32 ? 6 : 5;
-
-// sum + the products of two numbers of 16 bits in each lane.
-struct Plain {
-  static TL_INLINE Sums add(Sums sum, Sums a, Sums b) {
-#if defined(__AVX512BW__)
-    return sum + reinterpret_cast<Sums>(
-                     _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX2__)
-    return sum + reinterpret_cast<Sums>(
-                     _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#elif defined(__x86_64__)
-    return sum + reinterpret_cast<Sums>(
-                     _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
-#else
-    return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
-#endif
-  }
-};
-
-#if defined(__AVX2__)
-// sum + the products of four unsigned bytes of a with four signed ones of b in each lane.
-struct Dot {
-  static TL_INLINE Sums add(Sums sum, Sums a, Sums b) {
-#if defined(__AVX512F__)
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-#else
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
-#endif
-    return sum;
-  }
-};
-#endif
-
-template <class Multiply, int kRows>
-void tile(int64_t groups, const char* a, int64_t a_row, const char* panel, const int32_t* start,
-          int32_t* sums) {
-  Sums sum[kRows][kVectors];
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      sum[i.kValue][j.kValue] = load<Sums>(start + j.kValue * kLanes<int32_t>);
-    });
-  });
-  for (int64_t p = 0; p < groups; ++p, a += 4, panel += 4 * kColumns) {
-    Sums b[kVectors];
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      b[j.kValue] =
-          load<Sums>(reinterpret_cast<const int32_t*>(panel) + j.kValue * kLanes<int32_t>);
-    });
-    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-      int32_t four;
-      std::memcpy(&four, a + i.kValue * a_row, sizeof(four));
-      const Sums left = four - Sums{};
-      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-        sum[i.kValue][j.kValue] = Multiply::add(sum[i.kValue][j.kValue], left, b[j.kValue]);
-      });
-    });
-  }
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      store(sums + i.kValue * kColumns + j.kValue * kLanes<int32_t>, sum[i.kValue][j.kValue]);
-    });
-  });
-}
-
-// The same of weights, `kRows` times four bytes for each group, and an image that is read in place:
-// the groups' positions begin at offsets, and follow each other.
-template <class Multiply, int kRows>
-void window_tile(int64_t groups, const char* weights, const char* image, const int64_t* offsets,
-                 const int32_t* start, int32_t* sums) {
-  Sums sum[kRows][kVectors];
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      sum[i.kValue][j.kValue] = start[i.kValue] - Sums{};
-    });
-  });
-  for (int64_t p = 0; p < groups; ++p, weights += 4 * kRows) {
-    const char* const from = image + offsets[p];
-    Sums b[kVectors];
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      b[j.kValue] = load<Sums>(reinterpret_cast<const int32_t*>(from) + j.kValue * kLanes<int32_t>);
-    });
-    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-      int32_t four;
-      std::memcpy(&four, weights + 4 * i.kValue, sizeof(four));
-      const Sums weight = four - Sums{};
-      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-        sum[i.kValue][j.kValue] = Multiply::add(sum[i.kValue][j.kValue], b[j.kValue], weight);
-      });
-    });
-  }
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      store(sums + i.kValue * kColumns + j.kValue * kLanes<int32_t>, sum[i.kValue][j.kValue]);
-    });
-  });
-}
-
 template <class Multiply, int... kIndices>
 constexpr void set_tiles(detail::IntegerKernels& made, std::integer_sequence<int, kIndices...>) {
   ((made.tile[kIndices] = tile<Multiply, kIndices + 1>), ...);
@@ -127,7 +23,7 @@ constexpr void set_tiles(detail::IntegerKernels& made, std::integer_sequence<int
 
 template <class Multiply>
 constexpr detail::IntegerKernels kernels_with(const char* name, bool is_wide) {
-  detail::IntegerKernels made{name, kColumns, kTileRows, is_wide, {}, {}};
+  detail::IntegerKernels made{name, kColumns, kTileRows, is_wide, {}, {}, row_tile<Multiply>};
   set_tiles<Multiply>(made, std::make_integer_sequence<int, kTileRows>{});
   return made;
 }
@@ -167,6 +63,21 @@ void quantise(char* to, bool is_wide, const float* x, float inverse, int64_t n, 
   }
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<char>(rounded(x[i], inverse) ^ 128);
   for (int64_t i = n; i < padded; ++i) to[i] = 0;
+}
+
+int32_t lay_bytes(char* to, bool is_wide, const uint8_t* x, uint8_t flip, int64_t n,
+                  int64_t padded) {
+  uint32_t sum = 0;
+  if (is_wide) {
+    int16_t* const wide = reinterpret_cast<int16_t*>(to);
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<uint32_t>(wide[i] = x[i] ^ flip);
+    for (int64_t i = n; i < padded; ++i) wide[i] = 0;
+  } else {
+    uint8_t* const bytes = reinterpret_cast<uint8_t*>(to);
+    for (int64_t i = 0; i < n; ++i) sum += bytes[i] = x[i] ^ flip;
+    for (int64_t i = n; i < padded; ++i) bytes[i] = 0;
+  }
+  return static_cast<int32_t>(sum);
 }
 
 void dequantise(float* y, const int32_t* sums, float row_scale, const float* column_scales,
@@ -313,17 +224,30 @@ detail::Extremes extremes(const float* x, int64_t n) {
   return {low, high};
 }
 
-// Limited before it is rounded, by what is added to it, as above.
+// Limited before it is rounded, by what is added to it, as above; NaN gives 0.
 void to_bytes(uint8_t* to, const float* x, float scale, float zero, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    float y = x[i] / scale;
-    y = y > 300.0F ? 300.0F : y;
-    y = y < -300.0F ? -300.0F : y;
-    y = (y + 12582912.0F) - 12582912.0F + zero;
-    y = y > 255.0F ? 255.0F : y;
-    y = y > 0.0F ? y : 0.0F;
-    to[i] = static_cast<uint8_t>(static_cast<int32_t>(y));
+  using Floats = Vector<float>;
+  constexpr int64_t kStep = kLanes<float>;
+  using Bytes = VectorOf<uint8_t, kStep>::Type;
+  const auto converted = [&](Floats at) __attribute__((always_inline)) {
+    const auto limited = [](Floats y, float low, float high) __attribute__((always_inline)) {
+      y = y > high ? high - Floats{} : y;
+      return y > low ? y : low - Floats{};
+    };
+    const Floats y = limited(at / scale, -300.0F, 300.0F) + 12582912.0F;
+    const Floats whole = limited(y - 12582912.0F + zero, 0.0F, 255.0F);
+    return __builtin_convertvector(__builtin_convertvector(whole, Sums), Bytes);
+  };
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    const Bytes made = converted(load<Floats>(x + i));
+    std::memcpy(to + i, &made, sizeof(made));
   }
+  if (i == n) return;
+  float rest[kStep] = {};
+  std::memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(float));
+  const Bytes made = converted(load<Floats>(rest));
+  std::memcpy(to + i, &made, static_cast<size_t>(n - i));
 }
 
 void look_up(uint8_t* to, const uint8_t* from, const uint8_t* table, int64_t n) {
@@ -364,6 +288,7 @@ const IntegerTable& TL_JOIN(integer_table, TL_ISA)() {
 #endif
                                        largest,
                                        quantise,
+                                       lay_bytes,
                                        dequantise,
                                        join_floats,
                                        join_bytes,

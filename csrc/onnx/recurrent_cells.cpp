@@ -159,42 +159,39 @@ std::vector<std::vector<Activation>> activations_of(const RuleCall& call,
   return found;
 }
 
-States scanned(Calls& calls, const Cell& cell, const Steps& given, bool is_back) {
+std::vector<Tensor> scanned(Calls& calls, const Cell& cell, const Steps& given, const Tensor& sums,
+                            bool is_back) {
+  const Dims& shape = sums.spec.shape;
   const Item steps(
-      calls.one("arange", {},
-                {{"start", Item(int64_t{0})}, {"stop", Item(int64_t{given.sums.spec.shape[0]})}}));
+      calls.one("arange", {}, {{"start", Item(int64_t{0})}, {"stop", Item(int64_t{shape[0]})}}));
   std::vector<Tensor> carried{given.h};
   if (given.c) carried.push_back(*given.c);
+  const size_t count = carried.size();
 
   Recording body;
   body.calls().place = calls.place;
   Items before;
   for (const Tensor& x : carried) before.push_back(body.parameter(x.spec));
   const Item at = body.parameter({DType::kInt64, {}});
-  const Dims& shape = given.sums.spec.shape;
-  const Item own = body.parameter({given.sums.spec.dtype, Dims(shape.begin() + 1, shape.end())});
+  const Item own = body.parameter({sums.spec.dtype, Dims(shape.begin() + 1, shape.end())});
   const Step step(body.calls(), cell, given);
   Items after = step.run(own, before[0], before.back());
-  Item row = after[0];
-  if (given.lengths) {  // who has ended stays as it is, and gives zeros
+  if (given.lengths) {
     const Item is_before(body.calls().one("less", {at, Item(*given.lengths)}));
     const Item sizes = list_of(std::vector<int64_t>{-1, 1});
     const Item is_on(body.calls().one("reshape", {is_before}, {{"shape", sizes}}));
-    row = Item(body.calls().one("where", {is_on, row, Item(0.0)}));
-    for (size_t i = 0; i < after.size(); ++i) {
-      after[i] = Item(body.calls().one("where", {is_on, after[i], before[i]}));
-    }
+    after[0] = Item(body.calls().one("where", {is_on, after[0], Item(0.0)}));
   }
-  after.push_back(row);
+  for (size_t i = 0; i < count; ++i) after.push_back(Item(after[i]));
   body.give(after);
 
-  const std::vector<Attr> params{static_cast<int64_t>(carried.size()), int64_t{2}, is_back};
+  const std::vector<Attr> params{static_cast<int64_t>(count), int64_t{2}, is_back};
   carried.push_back(steps.tensor("steps"));
-  carried.push_back(given.sums);
+  carried.push_back(sums);
   const std::vector<Tensor> outside = body.outside();
   const std::vector<Tensor> made =
       add_holder(calls, Holder::Kind::kScanLoop, {body.finish()}, params, carried, outside);
-  return {made.back(), made[0], made[given.c ? 1 : 0]};
+  return {made.begin() + static_cast<std::ptrdiff_t>(count), made.end()};
 }
 
 }  // namespace tensorlike::onnx

@@ -30,7 +30,6 @@ struct Cell {
 
 // What one direction is given, its gates in ONNX's order.
 struct Steps {
-  Tensor sums;  // what the inputs add to the gates: steps, examples, gates
   // What a state adds to so many elements of the gates from one on, as calls of the scan's body.
   std::function<Item(Calls& calls, const Item& h, int64_t first, int64_t count)> product;
   Tensor bias, h;
@@ -41,6 +40,9 @@ struct Steps {
 struct States {
   Tensor all, last, cell;
 };
-States scanned(Calls& calls, const Cell& cell, const Steps& given, bool is_back);
+// The states after each step, and an LSTM's cell states; `sums`: what the inputs add to the gates,
+// of steps, examples and gates. Those of examples that have ended are 0.
+std::vector<Tensor> scanned(Calls& calls, const Cell& cell, const Steps& given, const Tensor& sums,
+                            bool is_back);
 
 }  // namespace tensorlike::onnx

@@ -20,18 +20,95 @@ Item first_axes(size_t count) {
   return calculate("upwards", {Item(int64_t{0}), Item(static_cast<int64_t>(count))});
 }
 
-// A tensor with elements at places replaced by updates, or added to.
+// Elements in a row: those of x, those that are combined with them, and where these belong.
+struct Row {
+  Item x, updates, at;
+};
+
+// x and the updates as rows, of which places along the first axes say where updates belong.
+Row in_a_row(const RuleCall& call, const Items& places) {
+  const Tensor& x = call.tensor("x");
+  const Dims& shape = x.spec.shape;
+  const Sizes row{-1};
+  Item at = places[0];
+  for (size_t i = 1; i < places.size(); ++i) {
+    at = call.one("add", {call.one("multiply", {at, Item(shape[i])}), places[i]});
+  }
+  int64_t inner = 1;
+  for (size_t i = places.size(); i < shape.size(); ++i) inner *= shape[i];
+  if (places.size() < shape.size()) {  // each place is a part of so many elements
+    const Item first =
+        call.one("multiply", {call.reshaped(at.tensor("places"), Sizes{-1, 1}), Item(inner)});
+    at = call.one("add", {first, numbers_along(call, {1, inner}, 1)});
+  }
+  return {call.reshaped(x, row), call.reshaped(call.tensor("updates"), row),
+          call.reshaped(at.tensor("places"), row)};
+}
+
+Item first_axis() { return list_of(Sizes{0}); }
+
+Item along_row(const RuleCall& call, const char* function, Items args, const Item& at) {
+  args.push_back(at);
+  return call.one(function, args, {{"axes", first_axis()}});
+}
+
+// The largest or the smallest: in rising order, the last one that is written stays, and NaN comes
+// last.
+Item extremes(const RuleCall& call, const Row& row, bool is_largest) {
+  const bool is_real = kind_of(call.tensor("x").spec.dtype) == Kind::kFloating;
+  const bool turns = !is_largest && is_real;
+  const Item order =
+      call.one("argsort", {turns ? call.one("negative", {row.updates}) : row.updates},
+               {{"axis", Item(int64_t{0})}, {"descending", Item(!is_largest && !is_real)}});
+  const Item values = along_row(call, "gather", {row.updates}, order);
+  const Item at = along_row(call, "gather", {row.at}, order);
+  const Item written = along_row(call, "scatter_set", {row.x, values}, at);
+  return call.one(is_largest ? "maximum" : "minimum", {written, row.x});
+}
+
+// Products of runs of one place, by doubling: the last element of a run has them all.
+Item products(const RuleCall& call, const Row& row) {
+  const Item order = call.one("argsort", {row.at}, {{"axis", Item(int64_t{0})}});
+  const Tensor at = along_row(call, "gather", {row.at}, order).tensor("places");
+  Tensor found = along_row(call, "gather", {row.updates}, order).tensor("updates");
+  const auto part = [&](const Tensor& x, int64_t first, int64_t last) {
+    return Item(part_of(call.calls, x, std::vector<Slice>{{first, last, 1}}));
+  };
+  const int64_t count = at.spec.shape[0];
+  for (int64_t step = 1; step < count; step *= 2) {
+    const Item is_same = call.one("equal", {part(at, step, count), part(at, 0, count - step)});
+    const Item own = part(found, step, count);
+    const Item both = call.one("multiply", {own, part(found, 0, count - step)});
+    const Items parts{part(found, 0, step), call.one("where", {is_same, both, own})};
+    found = call.calls.one("concat", parts, {{"axis", Item(int64_t{0})}});
+  }
+  const Tensor& x = row.x.tensor("x");
+  const Item ones = call.one("full", {},
+                             {{"shape", list_of(sizes_of(x))},
+                              {"fill_value", Item(int64_t{1})},
+                              {"dtype", Item(x.spec.dtype)}});
+  return call.one("multiply",
+                  {row.x, along_row(call, "scatter_set", {ones, Item(found)}, Item(at))});
+}
+
+// A tensor with elements at places replaced by updates, or combined with them.
 Items placed(const RuleCall& call, const Items& places) {
   std::string reduction = "none";
   const auto found = call.values.find("reduction");
   if (found != call.values.end()) reduction = found->second.text("reduction");
-  if (reduction != "none" && reduction != "add") {
-    call.refuse("reduction", "must be none or add here", reduction);
+  if (reduction == "none" || reduction == "add") {
+    Items args{call.item("x"), call.item("updates")};
+    args.insert(args.end(), places.begin(), places.end());
+    return {call.one(reduction == "none" ? "scatter_set" : "scatter_add", args,
+                     {{"axes", first_axes(places.size())}})};
   }
-  Items args{call.item("x"), call.item("updates")};
-  args.insert(args.end(), places.begin(), places.end());
-  return {call.one(reduction == "none" ? "scatter_set" : "scatter_add", args,
-                   {{"axes", first_axes(places.size())}})};
+  if (reduction != "mul" && reduction != "max" && reduction != "min") {
+    call.refuse("reduction", "must be none, add, mul, max or min", reduction);
+  }
+  const Row row = in_a_row(call, places);
+  const Item made =
+      reduction == "mul" ? products(call, row) : extremes(call, row, reduction == "max");
+  return {call.reshaped(made.tensor("elements"), sizes_of(call.tensor("x")))};
 }
 
 Items scatter_elements(const RuleCall& call) {

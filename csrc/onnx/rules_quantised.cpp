@@ -86,9 +86,29 @@ Items dequantize(const RuleCall& call) {
   return {as(call, real, number == 0 ? own : dtype_of(number))};
 }
 
+// Quantised tensors, each with its scale and zero point, joined as reals.
+Items quantized_concat(const RuleCall& call) {
+  const Items& parts = call.item("parts").list("parts");
+  if (parts.empty() || parts.size() % 3 != 0) {
+    call.refuse("parts", "must be three for each tensor", text(parts.size()));
+  }
+  Items reals;
+  for (size_t i = 0; i < parts.size(); i += 3) {
+    const auto number = [&](size_t part) {
+      return along(call, as(call, parts[i + part], DType::kFloat32), parts[i], -1);
+    };
+    const Item whole = call.one("subtract", {as(call, parts[i], DType::kFloat32), number(2)});
+    reals.push_back(call.one("multiply", {whole, number(1)}));
+  }
+  const Item joined = call.one("concat", reals, {{"axis", Item(call.integer("axis"))}});
+  const DType dtype = call.tensor("y_zero").spec.dtype;
+  return {quantized(call, joined, call.item("y_scale"), call.item("y_zero"), dtype, -1)};
+}
+
 constexpr NamedRule kQuantisedRules[] = {
     {"quantize", quantize},
     {"dequantize", dequantize},
+    {"quantized_concat", quantized_concat},
 };
 
 }  // namespace

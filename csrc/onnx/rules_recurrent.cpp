@@ -55,56 +55,67 @@ Tensor rows(Calls& calls, const Tensor& x, int64_t first, int64_t last) {
   return part_of(calls, x, slices);
 }
 
-// The gates along the first axis in our order.
-Tensor ordered(Calls& calls, const Tensor& x, const CellKind& kind) {
+// The gates along an axis in our order.
+Tensor in_order(Calls& calls, const Tensor& x, const CellKind& kind, size_t axis = 0) {
   if (kind.order.size() == 1) return x;
-  const int64_t size = x.spec.shape[0] / static_cast<int64_t>(kind.order.size());
+  const int64_t size = x.spec.shape[axis] / static_cast<int64_t>(kind.order.size());
   Items parts;
   for (int64_t gate : kind.order) {
-    parts.emplace_back(rows(calls, x, gate * size, (gate + 1) * size));
+    std::vector<Slice> slices(x.spec.shape.size());
+    slices[axis] = {gate * size, (gate + 1) * size, 1};
+    parts.emplace_back(part_of(calls, x, slices));
   }
-  return calls.one("concat", parts, {{"axis", Item(int64_t{0})}});
+  return calls.one("concat", parts, {{"axis", Item(static_cast<int64_t>(axis))}});
 }
 
-std::vector<Tensor> stepped(Calls& calls, const CellKind& kind, const Items& args, bool is_back) {
-  const Item cell{std::string(kind.cell)};
-  return calls.call("recurrence", args, {{"cell", cell}, {"reverse", Item(is_back)}});
+// 0, 1 and on, in a shape of which one size is -1.
+Item numbers(const RuleCall& call, int64_t count, const std::vector<int64_t>& sizes) {
+  const Item all = call.one("arange", {}, {{"start", Item(int64_t{0})}, {"stop", Item(count)}});
+  return call.reshaped(all.tensor("numbers"), sizes);
 }
 
-// Each example up to its own length, back from there where it goes the other way. All go on to the
-// longest, and what comes after an example's end is not looked at.
-States of_lengths(const RuleCall& call, const CellKind& kind, Items args, bool is_back) {
+Item zeros_of(const RuleCall& call, const Tensor& like, const std::vector<int64_t>& shape) {
+  const Item zero(
+      call.calls.known(cast(*RawTensor::scalar(DType::kFloat32, 0.0), like.spec.dtype)));
+  return call.one("broadcast_to", {zero}, {{"shape", list_of(shape)}});
+}
+
+// The states after each step, and an LSTM's cell states, of what the inputs add to the gates.
+using Stepper = std::function<std::vector<Tensor>(const Item& sums, bool is_back)>;
+
+// All examples by all steps, or each up to its own length, back from there where it goes the other
+// way: all go on to the longest, and what comes after an end is not looked at.
+States stepped(const RuleCall& call, const Stepper& stepper, const Item& sums, bool is_back) {
   Calls& calls = call.calls;
-  const Dims shape = args[0].tensor("sums").spec.shape;
+  if (!has(call, "lengths")) {
+    const std::vector<Tensor> made = stepper(sums, is_back);
+    const int64_t last = is_back ? 0 : -1;
+    return {made[0], element(calls, made[0], last), element(calls, made.back(), last)};
+  }
+  const Dims shape = sums.tensor("sums").spec.shape;
   const Item lengths = call.one("astype", {call.item("lengths")}, {{"dtype", Item(DType::kInt64)}});
-  const auto numbers = [&](int64_t count, const std::vector<int64_t>& sizes) {
-    const Item all = call.one("arange", {}, {{"start", Item(int64_t{0})}, {"stop", Item(count)}});
-    return call.reshaped(all.tensor("numbers"), sizes);
-  };
-  const Item steps = numbers(shape[0], {-1, 1});
+  const Item steps = numbers(call, shape[0], {-1, 1});
   const Item is_on = call.one("less", {steps, lengths});
   const Item last = call.one("subtract", {lengths, Item(int64_t{1})});
   const Item turned = call.one("where", {is_on, call.one("subtract", {last, steps}), steps});
-  const Item examples = call.one("broadcast_to", {numbers(shape[1], {1, -1})},
+  const Item examples = call.one("broadcast_to", {numbers(call, shape[1], {1, -1})},
                                  {{"shape", list_of(turned.tensor("places").spec.shape)}});
   const Item first_two = list_of(std::vector<int64_t>{0, 1});
   const auto turn = [&](const Item& x) {
     return is_back ? call.one("gather", {x, turned, examples}, {{"axes", first_two}}) : x;
   };
-  // The states after so many steps; after none, those that it started with.
-  const auto ended = [&](const Tensor& states, const Item& start) {
-    const Item first =
-        call.reshaped(start.tensor("a state"), std::vector<int64_t>{1, shape[1], -1});
-    const Item all = call.one("concat", {first, Item(states)}, {{"axis", Item(int64_t{0})}});
-    return calls.one("gather", {all, lengths, numbers(shape[1], {-1})}, {{"axes", first_two}});
+  // The states after so many steps; after none 0, as ONNX Runtime has it.
+  const auto ended = [&](const Tensor& states) {
+    const Item none = zeros_of(call, states, {1, shape[1], states.spec.shape[2]});
+    const Item all = call.one("concat", {none, Item(states)}, {{"axis", Item(int64_t{0})}});
+    return calls.one("gather", {all, lengths, numbers(call, shape[1], {-1})},
+                     {{"axes", first_two}});
   };
-  args[0] = turn(args[0]);
-  const std::vector<Tensor> made = stepped(calls, kind, args, false);
-  const Tensor end = ended(made[0], args[2]);
+  const std::vector<Tensor> made = stepper(turn(sums), false);
   const Item spread =
       call.reshaped(is_on.tensor("a mask"), std::vector<int64_t>{shape[0], shape[1], 1});
   const Item all = call.one("where", {spread, turn(Item(made[0])), Item(0.0)});
-  return {all.tensor("states"), end, kind.cell == "lstm" ? ended(made[1], args[3]) : end};
+  return {all.tensor("states"), ended(made[0]), ended(made.back())};
 }
 
 // A direction's weights for its inputs or for its states: reals, whose rows are gates, or bytes
@@ -116,6 +127,13 @@ struct Weights {
   bool is_real() const { return !scale; }
   int64_t gates() const { return matrix.spec.shape[is_real() ? 0 : 1]; }
   int64_t size() const { return matrix.spec.shape[is_real() ? 1 : 0]; }
+  Weights ordered(Calls& calls, const CellKind& kind) const {
+    if (is_real()) return {in_order(calls, matrix, kind)};
+    const auto own = [&](const Tensor& x) {  // one of all gates, or one of each
+      return x.spec.shape.empty() ? x : in_order(calls, x, kind);
+    };
+    return {in_order(calls, matrix, kind, 1), own(*scale), own(*zero)};
+  }
   // What they make of inputs or states: all gates, or so many from one on. Reals become bytes in a
   // range of their own: inputs of all steps, or states before a step.
   Item product(Calls& calls, const Item& x, int64_t first, int64_t count) const {
@@ -163,9 +181,8 @@ Given given_to(const RuleCall& call, const CellKind& kind, int64_t direction) {
   }
   Given found{weights_of(call, "w", direction), weights_of(call, "r", direction), {}, {}, {}, {}};
   const int64_t size = found.r.size(), gates = found.r.gates(), batch = x.spec.shape[1];
-  const Item zero(calls.known(cast(*RawTensor::scalar(DType::kFloat32, 0.0), x.spec.dtype)));
   const auto zeros = [&](const std::vector<int64_t>& shape) {
-    return calls.one("broadcast_to", {zero}, {{"shape", list_of(shape)}});
+    return zeros_of(call, x, shape).tensor("zeros");
   };
   const auto start = [&](const char* name) {
     return has(call, name) ? element(calls, call.tensor(name), direction) : zeros({batch, size});
@@ -186,23 +203,50 @@ Item sums_of(const RuleCall& call, const Weights& w) {
   return w.product(call.calls, call.item("x"), 0, w.gates());
 }
 
+// The states of bytes are those of sequences that end.
+States by_bytes(const RuleCall& call, const Given& given, const Weights& r, const Item& sums,
+                bool is_back) {
+  const Item rows =
+      call.one("permute_dims", {Item(r.matrix)}, {{"axes", list_of(std::vector<int64_t>{1, 0})}});
+  const int64_t length = sums.tensor("sums").spec.shape[0];
+  const Item lengths = has(call, "lengths")
+                           ? call.item("lengths")
+                           : Item(call.calls.known(RawTensor::scalar(DType::kInt64, length)));
+  const std::vector<Tensor> made = call.calls.call(
+      "dynamic_quantized_lstm",
+      {sums, rows, Item(*r.scale), Item(*r.zero), Item(given.h), Item(given.c), lengths},
+      {{"reverse", Item(is_back)}});
+  if (!has(call, "lengths")) return {made[0], made[1], made[2]};
+  const Item is_any = call.one("greater", {lengths, Item(int64_t{0})});
+  const Item spread = call.reshaped(is_any.tensor("a mask"), std::vector<int64_t>{-1, 1});
+  const auto ended = [&](const Tensor& x) {
+    return call.calls.one("where", {spread, Item(x), Item(0.0)});
+  };
+  return {made[0], ended(made[1]), ended(made[2])};
+}
+
 States by_op(const RuleCall& call, const CellKind& kind, const Given& given, bool is_back) {
   Calls& calls = call.calls;
-  Item sums = sums_of(call, {ordered(calls, given.w.matrix, kind)});
-  Tensor own = ordered(calls, given.own_b, kind);
+  Item sums = sums_of(call, given.w.ordered(calls, kind));
+  Tensor own = in_order(calls, given.own_b, kind);
   if (call.is_given("b")) {
-    Item bias(ordered(calls, given.b, kind));
+    Item bias(in_order(calls, given.b, kind));
     if (kind.joins_biases) bias = call.one("add", {bias, Item(own)});
     sums = call.one("add", {sums, bias});
   }
-  Items args{sums, Item(ordered(calls, given.r.matrix, kind)), Item(given.h)};
-  if (kind.cell == "lstm") args.emplace_back(given.c);
-  if (kind.cell == "gru") args.emplace_back(std::move(own));
-  if (has(call, "lengths")) return of_lengths(call, kind, std::move(args), is_back);
-  const std::vector<Tensor> made = stepped(calls, kind, args, is_back);
-  const int64_t last = is_back ? 0 : -1;
-  const Tensor end = element(calls, made[0], last);
-  return {made[0], end, kind.cell == "lstm" ? element(calls, made[1], last) : end};
+  const Weights r = given.r.ordered(calls, kind);
+  if (!r.is_real()) return by_bytes(call, given, r, sums, is_back);
+  const Stepper stepper = [&](const Item& each, bool back) {
+    Items args{each, Item(r.matrix), Item(given.h)};
+    if (kind.cell == "lstm") args.emplace_back(given.c);
+    if (kind.cell == "gru") args.emplace_back(own);
+    const Item cell{std::string(kind.cell)};
+    std::vector<Tensor> made =
+        calls.call("recurrence", args, {{"cell", cell}, {"reverse", Item(back)}});
+    made.resize(kind.cell == "lstm" ? 2 : 1);  // without the gates
+    return made;
+  };
+  return stepped(call, stepper, sums, is_back);
 }
 
 States by_scan(const RuleCall& call, const CellKind& kind, const Cell& cell, const Given& given,
@@ -211,14 +255,17 @@ States by_scan(const RuleCall& call, const CellKind& kind, const Cell& cell, con
   const auto product = [&](Calls& calls, const Item& h, int64_t first, int64_t count) {
     return given.r.product(calls, h, first, count);
   };
-  Steps steps{sums.tensor("sums"), product, given.own_b, given.h};
+  Steps steps{product, given.own_b, given.h};
   if (kind.cell == "lstm") steps.c = given.c;
   if (has(call, "p")) steps.peepholes = element(call.calls, call.tensor("p"), direction);
   if (has(call, "lengths")) {
     steps.lengths =
         call.calls.one("astype", {call.item("lengths")}, {{"dtype", Item(DType::kInt64)}});
   }
-  return scanned(call.calls, cell, steps, is_back);
+  const Stepper stepper = [&](const Item& each, bool back) {
+    return scanned(call.calls, cell, steps, each.tensor("sums"), back);
+  };
+  return stepped(call, stepper, sums, is_back);
 }
 
 Item permuted(const RuleCall& call, const Item& x, const std::vector<int64_t>& axes) {
@@ -253,7 +300,7 @@ Items recurrent(const RuleCall& call, const CellKind& kind) {
     const Cell& cell = own[static_cast<size_t>(i)];
     const Given given = given_to(call, kind, i);
     const bool is_back = i == 1 || direction == "reverse";
-    const bool is_ours = given.r.is_real() && is_usual(call, kind, cell);
+    const bool is_ours = is_usual(call, kind, cell);
     const States found =
         is_ours ? by_op(call, kind, given, is_back) : by_scan(call, kind, cell, given, i, is_back);
     const auto spread = [&](const Tensor& x, size_t axis) {
@@ -278,6 +325,16 @@ Items rnn(const RuleCall& call) { return recurrent(call, kRnn); }
 Items quantized_lstm(const RuleCall& call) {
   Named values = call.values;
   values["layout"] = Item(int64_t{0});
+  if (has(call, "lengths")) {  // steps of no example are not in the range
+    const Tensor& x = call.tensor("x");
+    const Item steps = numbers(call, x.spec.shape[0], {-1, 1});
+    const Item is_on = call.one("less", {steps, call.item("lengths")});
+    const Item axis = list_of(std::vector<int64_t>{1});
+    const Item is_any = call.one("any", {is_on}, {{"axis", axis}});
+    const Item spread =
+        call.reshaped(is_any.tensor("a mask"), std::vector<int64_t>{x.spec.shape[0], 1, 1});
+    values["x"] = call.one("where", {spread, Item(x), Item(0.0)});
+  }
   return recurrent({call.entry, values, call.calls, call.outputs}, kLstm);
 }
 

@@ -260,6 +260,7 @@ from .quantization import quantized_linear as quantized_linear
 from .quantization import requantized_convolution as requantized_convolution
 from .random import random_draw as random_draw
 from .random import random_from as random_from
+from .recurrent import dynamic_quantized_lstm as dynamic_quantized_lstm
 from .recurrent import recurrence as recurrence
 from .recurrent import recurrence_grad as recurrence_grad
 from .reduction import all as all
@@ -378,6 +379,7 @@ __all__ = [
     "dynamic_quantize_linear",
     "dynamic_quantized_convolution",
     "dynamic_quantized_linear",
+    "dynamic_quantized_lstm",
     "eig",
     "eigh",
     "eigvals",

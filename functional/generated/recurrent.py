@@ -83,3 +83,55 @@ def recurrence_grad(
         [[[[0.0, 0.25, 0.5]]], [[0.0], [0.25], [0.25]], [[0.5]], [0.0, 0.25, 0.25]]
     """
     ...
+
+
+# opdecl/recurrent.yaml: DynamicQuantizedLSTM
+@native
+def dynamic_quantized_lstm(
+    sums: TensorLike,
+    weight: TensorLike,
+    weight_scale: TensorLike,
+    weight_zero_point: TensorLike,
+    hidden: TensorLike,
+    cell: TensorLike,
+    lengths: TensorLike,
+    reverse: bool = False,
+) -> tuple[Tensor, ...]:
+    """All steps of a long short-term memory whose states are multiplied as bytes.
+
+    Args:
+        sums: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        weight_zero_point: any shape, integer.
+        hidden: any shape, real floating-point (integers and booleans are promoted to float32).
+        cell: any shape, real floating-point (integers and booleans are promoted to float32).
+        lengths: any shape, integer.
+        reverse: go from the last step of each sequence to the first.
+
+    Returns:
+        3 tensors.
+        ``sums(length, batch, gates), weight(gates, size), weight_scale <= (gates,),
+            weight_zero_point <= (gates,), hidden(batch, size), cell(batch, size), lengths <=
+            (batch,) -> (length, batch, size), (batch, size), (batch, size)``
+
+    Raises:
+        DTypeError: weight is not integer.
+        DTypeError: weight_zero_point is not integer.
+        DTypeError: lengths is not integer.
+        ShapeError: shape(weight)[0] == 4 * shape(weight)[1] does not hold.
+
+    Source:
+        https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md; declared in
+            opdecl/recurrent.yaml: DynamicQuantizedLSTM.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[0.0, 0.5, 0.0, 0.0]]], [[10], [-20], [30], [5]], 0.01, 0, [[1.0]], [[0.5]],
+        ...     1]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> [part.shape for part in tl.functional.dynamic_quantized_lstm(*tensors)]
+        [(1, 1, 1), (1, 1), (1, 1)]
+    """
+    ...

@@ -41,15 +41,24 @@ class BodyReader(RuleReader):
                 return True
             case ast.Call(func=ast.Name(id=name)) if name in NUMBER_FUNCTIONS or name in _FORMS:
                 return True
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_list(name):
+                return not isinstance(index, ast.Slice)
             case ast.IfExp(body=body, orelse=orelse):
                 return self.is_number(body) and self.is_number(orelse)
             case ast.Compare(left=left, comparators=[right]):  # of a tensor it is one
                 return self.are_numbers([left, right])
         return super().is_number(node)
 
+    def is_list(self, name: str) -> bool:
+        """Whether it names a list of numbers, where it names something that has elements."""
+        return name in self.attrs or name in self.numbers
+
     def expr(self, node: ast.expr, depth: int) -> Expr:
-        """A size may stand where an expression is expected."""
+        """A size, or a number of a list, may stand where an expression is expected."""
         match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_list(name):
+                if not isinstance(index, ast.Slice):
+                    return Call(NUMBER, (), (("value", self.attribute(node, depth)),))
             case ast.Subscript(value=ast.Call(func=ast.Name(id="shape"))):
                 return Call(NUMBER, (), (("value", self.attribute(node, depth)),))
         return super().expr(node, depth)

@@ -125,7 +125,51 @@ def _recurrence_grad(
     return (dsums, dweight, dhidden, *last)
 
 
+def _as_bytes(x: Array) -> tuple[Array, Array]:
+    """Integers in the range of all of them and 0, less their zero point; and the step."""
+    import numpy as np
+
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    scale = x.dtype.type(1) if high == low else (high - low) / x.dtype.type(255)
+    zero = np.nan_to_num(np.rint(np.clip(0 - low / scale, 0, 255)))
+    return np.nan_to_num(np.clip(np.rint(x / scale) + zero, 0, 255)) - zero, scale
+
+
+def _dynamic_quantized_lstm(
+    sums: Array,
+    weight: Array,
+    weight_scale: Array,
+    weight_zero_point: Array,
+    hidden: Array,
+    cell: Array,
+    lengths: Array,
+    reverse: bool = False,
+) -> tuple[Array, ...]:
+    import numpy as np
+
+    length, batch = sums.shape[:2]
+    counts = np.clip(np.broadcast_to(lengths, batch), 0, length)
+    columns = weight.astype(np.int32).T - np.broadcast_to(weight_zero_point, len(weight))
+    states = np.zeros((length, *hidden.shape), sums.dtype)
+    ends, cell, before = hidden.copy(), cell.copy(), hidden
+    for step in range(length if hidden.size else 0):
+        rows, scale = _as_bytes(before)
+        found = (rows.astype(np.int32) @ columns).astype(sums.dtype) * (scale * weight_scale)
+        before = np.zeros_like(hidden)
+        for i in np.flatnonzero(step < counts):
+            time = counts[i] - 1 - step if reverse else step
+            row = slice(i, i + 1)
+            before[row], cell[row], _ = _steps(
+                "lstm", sums[time, row], found[row], before[row], cell[row]
+            )
+            states[time, i] = before[i]
+            if step + 1 == counts[i]:
+                ends[i] = before[i]
+    return states, ends, cell
+
+
 RECURRENT: Mapping[str, Callable[..., Any]] = {
     "Recurrence": _recurrence,
     "RecurrenceGrad": _recurrence_grad,
+    "DynamicQuantizedLSTM": _dynamic_quantized_lstm,
 }

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from .quantization import RequantizedConvolution as RequantizedConvolution
     from .random import Random as Random
     from .random import RandomFrom as RandomFrom
+    from .recurrent import DynamicQuantizedLSTM as DynamicQuantizedLSTM
     from .recurrent import Recurrence as Recurrence
     from .recurrent import RecurrenceGrad as RecurrenceGrad
     from .reduce import Reduce as Reduce
@@ -123,6 +124,7 @@ __all__ = [
     "Dropout",
     "DynamicQuantizeLinear",
     "DynamicQuantizedConvolution",
+    "DynamicQuantizedLSTM",
     "DynamicQuantizedLinear",
     "Eig",
     "Eigh",
@@ -212,6 +214,7 @@ _LATE = {
     "Dropout": ".nn",
     "DynamicQuantizeLinear": ".quantization",
     "DynamicQuantizedConvolution": ".quantization",
+    "DynamicQuantizedLSTM": ".recurrent",
     "DynamicQuantizedLinear": ".quantization",
     "Eig": ".linear_solvers",
     "Eigh": ".linear_solvers",

@@ -72,3 +72,45 @@ class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
         def __init__(
             self, *, cell: Literal["lstm", "gru", "tanh", "relu"], reverse: bool = False
         ) -> None: ...
+
+
+# opdecl/recurrent.yaml: DynamicQuantizedLSTM
+class DynamicQuantizedLSTM(OpBase, native="DynamicQuantizedLSTM"):
+    """All steps of a long short-term memory whose states are multiplied as bytes.
+
+    Args:
+        reverse: go from the last step of each sequence to the first.
+
+    Inputs:
+        sums: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        weight_zero_point: any shape, integer.
+        hidden: any shape, real floating-point (integers and booleans are promoted to float32).
+        cell: any shape, real floating-point (integers and booleans are promoted to float32).
+        lengths: any shape, integer.
+
+    Returns:
+        3 tensors.
+        ``sums(length, batch, gates), weight(gates, size), weight_scale <= (gates,),
+            weight_zero_point <= (gates,), hidden(batch, size), cell(batch, size), lengths <=
+            (batch,) -> (length, batch, size), (batch, size), (batch, size)``
+
+    Raises:
+        DTypeError: weight is not integer.
+        DTypeError: weight_zero_point is not integer.
+        DTypeError: lengths is not integer.
+        ShapeError: shape(weight)[0] == 4 * shape(weight)[1] does not hold.
+
+    Source:
+        https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md; declared in
+            opdecl/recurrent.yaml: DynamicQuantizedLSTM.
+    """
+
+    __slots__ = ()
+    reverse: bool
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, reverse: bool = False) -> None: ...

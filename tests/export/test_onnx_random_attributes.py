@@ -177,7 +177,7 @@ def recurrent(draw: Draw) -> Case:
         floats(draw, count, gates * hidden, hidden), floats(draw, count, 2 * gates * hidden),
     ]  # fmt: skip
     if draw.random() < 0.5:
-        lengths = [draw.randint(1, steps) for _ in range(batch)]
+        lengths = [draw.randint(0, steps) for _ in range(batch)]
         inputs += [np.array(lengths, np.int32), floats(draw, count, batch, hidden)]
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": direction}
     if op == "GRU":

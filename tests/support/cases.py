@@ -258,6 +258,8 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
                 cases.append(Case(entry, (logits, labels, *rest), {"ignore_index": ignored}))
     if entry.function.startswith("ctc"):
         cases += _alignments(entry, floating, rng)
+    if entry.function == "dynamic_quantized_lstm":
+        cases += _recurrences_of_bytes(entry, floating, rng)
     return cases
 
 
@@ -273,6 +275,27 @@ def _alignments(entry: OpEntry, floating: str, rng: np.random.Generator) -> Iter
         if entry.function == "ctc_grad":
             arrays.append(np.asarray(rng.normal(size=count), dtype=floating))
         yield Case(entry, tuple(arrays), {"blank": blank})
+
+
+def _recurrences_of_bytes(
+    entry: OpEntry, floating: str, rng: np.random.Generator
+) -> Iterator[Case]:
+    """Weights of all integers, with one scale and zero point or one for each row."""
+    sizes = [(3, 2, 2), (4, 1, 3), (5, 3, 17), (1, 2, 1), (0, 2, 1), (2, 0, 1), (2, 2, 0)]
+    for dtype in ("int8", "uint8", "int32"):
+        low, high = (-128, 128) if dtype == "int8" else (0, 256)
+        for i, (steps, count, size) in enumerate(sizes):
+            gates = 4 * size
+            scales, zeros = ((gates,), ()) if i % 2 else ((), (gates,))
+            shapes = [(steps, count, gates), (count, size), (count, size)]
+            sums, hidden, cell = (np.asarray(rng.normal(size=s), dtype=floating) for s in shapes)
+            arrays = [
+                sums, rng.integers(low, high, (gates, size)).astype(dtype),
+                np.asarray(rng.uniform(0.001, 0.01, scales), dtype=floating),
+                rng.integers(low // 8, high // 8, zeros).astype(dtype), hidden, cell,
+                np.asarray(rng.integers(0, steps + 2, () if i % 3 else (count,))),
+            ]  # fmt: skip
+            yield Case(entry, tuple(arrays), {"reverse": bool(i % 2)})
 
 
 # Their `items` are an encoding; the tests of indexing cover them through the brackets.

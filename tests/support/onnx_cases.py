@@ -33,15 +33,6 @@ FAILURES = {
 }
 # What fails in `tl-run` beside those, or of those for another reason.
 CORE_FAILURES = {
-    "sampling between elements, which is a rule in Python alone": (
-        "basic_deform_conv_.*|deform_conv_.*|roialign_.*"
-    ),
-    "windows that are put back, which is a rule in Python alone": "col2im.*",
-    "a scale of frequencies, which is a rule in Python alone": "melweightmatrix",
-    "elements that are multiplied, or of which the largest stays, where they meet": (
-        "scatternd_(multiply|max|min)(_with_element_indices)?"
-        "|scatter_elements_with_reduction_(mul|max|min)"
-    ),
     "a recurrence of another formula than ours, which is a scan in Python": (
         "linear_attention_(?!.*_expanded).*"
     ),

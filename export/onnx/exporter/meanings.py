@@ -23,7 +23,7 @@ from .pooling import (
     max_pool_select,
     max_pool_spread,
 )
-from .recurrences import recurrence, running
+from .recurrences import recurrence, recurrence_of_bytes, running
 from .site import UnsupportedError
 
 Meaning = Callable[..., Any]
@@ -218,6 +218,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "MaxPoolSelect": max_pool_select,
     "MaxPoolSpread": max_pool_spread,
     "Recurrence": recurrence,
+    "DynamicQuantizedLSTM": recurrence_of_bytes,
     "Reduce": reduction,
     "CTC": ctc,
     "Cholesky": cholesky,

@@ -63,6 +63,34 @@ def recurrence(op: Any, sums: Any, weight: Any, hidden: Any, *rest: Any) -> Any:
     return F.scan(body, start, sums, reverse=op.reverse)[1]
 
 
+def recurrence_of_bytes(
+    op: Any, sums: Any, weight: Any, scale: Any, zero: Any, hidden: Any, cell: Any, lengths: Any
+) -> Any:
+    """A scan over the steps, each sequence from its first one to its last."""
+    steps = F.reshape(F.arange(sums.shape[0]), (-1, 1))
+    examples = F.reshape(F.arange(sums.shape[1]), (1, -1))
+    counts = F.reshape(F.minimum(F.astype(lengths, "int64"), sums.shape[0]), (1, -1))
+    is_on = (steps < counts) & (examples >= 0)
+    places = F.where(is_on, counts - 1 - steps if op.reverse else steps, steps)
+    turned = (places, F.broadcast_to(examples, places.shape))
+    columns, zeros = F.permute_dims(weight, axes=(1, 0)), F.reshape(zero, (1, -1))
+
+    def body(carry: Any, row: Any) -> Any:
+        before, cell, end = carry
+        own, is_live = row
+        is_live = F.reshape(is_live, (-1, 1))
+        q, step, middle = F.dynamic_quantize_linear(before)
+        products = F.astype(F.matmul_integer(q, columns, middle, zeros), own.dtype)
+        found, kept, _ = _lstm(own, products * (step * scale), before, cell)
+        cell, end = F.where(is_live, kept, cell), F.where(is_live, found, end)
+        before = F.where(is_live, found, 0)
+        return (before, cell, end), before
+
+    given = (F.gather(sums, *turned, axes=(0, 1)), is_on)
+    (_, cell, end), states = F.scan(body, (hidden, cell, hidden), given)
+    return F.gather(states, *turned, axes=(0, 1)), end, cell
+
+
 _COMBINED: Mapping[str, Callable[[Any, Any], Any]] = {
     "cumulative_sum": F.add,
     "cumulative_prod": F.multiply,

@@ -1,9 +1,10 @@
-"""Random numbers: drawn by the seed of the node, and anew in each run."""
+"""Random numbers, drawn by the seed of the node, or anew in each run; and dropout by them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..... import _C
 from ..... import functional as F
 from .....functional import random
 from ..element_types import converted, dtype_of
@@ -60,3 +61,17 @@ def multinomial(x: Any, *, dtype: int, sample_size: int, seed: Any) -> Any:
     """Classes by the logarithms of their weights."""
     found = _generator(seed).multinomial(F.softmax(x, axis=-1), sample_size, replacement=True)
     return converted(found, dtype_of(dtype))
+
+
+@rule
+def dropout(x: Any, ratio: Any, training: Any, *, seed: int | None, outputs: int) -> Any:
+    """The tensor as it is, or in training with elements left out."""
+    if training and ratio != 0:
+        if not 0 <= (0.5 if ratio is None else ratio) < 1:
+            raise _C.ArgumentError(
+                "must be from 0 to 1", op="Dropout", argument="ratio", got=str(ratio)
+            )
+        share = 0.5 if ratio is None else ratio
+        mask = drawn(tuple(x.shape), "uniform", _C.float32, seed) >= share
+        return F.where(mask, x * (1 / (1 - share)), 0), mask
+    return (x, F.full(tuple(x.shape), True, dtype="bool")) if outputs > 1 else x

@@ -11,6 +11,10 @@ from ..element_types import converted
 from ..entries import apply_entry, entry_for
 from ..rule_table import rule
 
+# From what the inputs add to the gates, and whether to go back, to the states after each step and
+# an LSTM's cell states.
+Stepper = Callable[[Any, bool], tuple[Any, Any]]
+
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 # The places of ONNX's gates in ours: input, output, forget, candidate; update, reset, candidate.
@@ -63,18 +67,13 @@ def _bound(function: Callable[[Any, float, float], Any], alpha: float, beta: flo
     return lambda x: function(x, alpha, beta)
 
 
-def _blocks(x: Any, order: Sequence[int]) -> Any:
-    """The gates along the first axis in our order."""
+def _blocks(x: Any, order: Sequence[int], axis: int = 0) -> Any:
+    """The gates along an axis in our order."""
     if tuple(order) == tuple(range(len(order))):
         return x
-    size = x.shape[0] // len(order)
-    parts = F.split(x, (size,) * len(order), axis=0)
-    return F.concat([parts[i] for i in order], axis=0)
-
-
-def _with_start(states: Any, start: Any, ends: Any) -> Any:
-    """The states after so many steps of each example; after none, those that it started with."""
-    return F.gather(F.concat([F.expand_dims(start, 0), states], axis=0), *ends, axes=(0, 1))
+    size = x.shape[axis] // len(order)
+    parts = F.split(x, (size,) * len(order), axis=axis)
+    return F.concat([parts[i] for i in order], axis=axis)
 
 
 class Rows:
@@ -89,6 +88,10 @@ class Rows:
     def of(self, number: int) -> Rows:
         """Those of a direction."""
         return Rows(self.rows[number])
+
+    def ordered(self, order: Sequence[int]) -> Rows:
+        """Their gates in another order."""
+        return Rows(_blocks(self.rows, order))
 
     def part(self, first: int | None, last: int | None) -> Rows:
         """Some of the rows."""
@@ -115,6 +118,10 @@ class Bytes:
     def of(self, number: int) -> Bytes:
         """Those of a direction."""
         return Bytes(*(x[number] for x in self.given))
+
+    def ordered(self, order: Sequence[int]) -> Bytes:
+        """Their gates in another order."""
+        return Bytes(*(_blocks(x, order, axis=-1) if x.ndim > 0 else x for x in self.given))
 
     def product(self, x: Any) -> Any:
         """What they make of an input or a state."""
@@ -154,37 +161,48 @@ class Direction:
 
     def run(self, is_usual: bool) -> tuple[Any, Any, Any]:
         """The states after each step, the last one, and the last cell state."""
-        plain = is_usual and self.clip is None and self.p is None and self.r.is_real
-        if plain and not self.input_forget and (self.kind != "GRU" or self.before_reset):
-            return self._by_op()
-        return self._by_scan()
-
-    def _by_op(self) -> tuple[Any, Any, Any]:
+        plain = is_usual and self.clip is None and self.p is None and not self.input_forget
+        if not plain or (self.kind == "GRU" and not self.before_reset):
+            return self._stepped(self._scanned, self.w.product(self.x) + self.b)
         order = _ORDER[self.kind]
-        w, r = _blocks(self.w.rows, order), _blocks(self.r.rows, order)
-        b, rb = _blocks(self.b, order), _blocks(self.rb, order)
-        product = Rows(w).product(self.x)
-        bias = b if self.kind == "GRU" else b + rb
+        own, bias = _blocks(self.rb, order), _blocks(self.b, order)
+        if self.kind != "GRU":
+            bias = bias + own
+        sums, r = self.w.ordered(order).product(self.x) + bias, self.r.ordered(order)
+        if isinstance(r, Rows):
+            return self._stepped(self._by_op(r.rows, own), sums)
+        columns, scale, zero = r.given
+        rows = F.permute_dims(columns, (1, 0))
+        every = F.full((), sums.shape[0], dtype="int64")
+        lengths = every if self.lengths is None else self.lengths
+        ys, h, c = F.dynamic_quantized_lstm(
+            sums, rows, scale, zero, self.h, self.c, lengths, reverse=self.reverse
+        )
         if self.lengths is None:
-            ys, cells = self._recurrence(product + bias, r, rb, reverse=self.reverse)
+            return ys, h, c
+        has_steps = F.reshape(lengths > 0, (-1, 1))
+        return ys, F.where(has_steps, h, 0), F.where(has_steps, c, 0)
+
+    def _by_op(self, r: Any, own: Any) -> Stepper:
+        """By our op: the states after each step, and the cell states of an LSTM."""
+
+        def stepped(sums: Any, reverse: bool) -> tuple[Any, Any]:
+            if self.kind == "LSTM":
+                return F.lstm(sums, r, self.h, self.c, reverse=reverse)[:2]
+            if self.kind == "GRU":
+                return F.gru(sums, r, self.h, own, reverse=reverse), None
+            return F.rnn(sums, r, self.h, reverse=reverse), None
+
+        return stepped
+
+    def _stepped(self, stepper: Stepper, sums: Any) -> tuple[Any, Any, Any]:
+        """All examples by all steps, or each up to its own length, back from there where it goes
+        the other way: all go on to the longest, and what comes after an end is not looked at.
+        """
+        if self.lengths is None:
+            ys, cells = stepper(sums, self.reverse)
             last = 0 if self.reverse else -1
             return ys, ys[last], self.c if cells is None else cells[last]
-        return self._of_lengths(product + bias, r, rb)
-
-    def _recurrence(self, sums: Any, r: Any, rb: Any, *, reverse: bool) -> tuple[Any, Any]:
-        """The states after each step, and the cell states of an LSTM."""
-        if self.kind == "LSTM":
-            ys, cells, _ = F.lstm(sums, r, self.h, self.c, reverse=reverse)
-            return ys, cells
-        if self.kind == "GRU":
-            return F.gru(sums, r, self.h, rb, reverse=reverse), None
-        return F.rnn(sums, r, self.h, reverse=reverse), None
-
-    def _of_lengths(self, sums: Any, r: Any, rb: Any) -> tuple[Any, Any, Any]:
-        """Each example up to its own length, back from there where it goes the other way.
-
-        All go on to the longest, and what comes after an example's end is not looked at.
-        """
         lengths = converted(self.lengths, "int64")
         examples = F.reshape(F.arange(sums.shape[1]), (1, -1))
         steps = F.reshape(F.arange(sums.shape[0]), (-1, 1))
@@ -193,30 +211,33 @@ class Direction:
         places = (turned, F.broadcast_to(examples, turned.shape))
         if self.reverse:
             sums = F.gather(sums, *places, axes=(0, 1))
-        ys, cells = self._recurrence(sums, r, rb, reverse=False)
+        ys, cells = stepper(sums, False)
         ends = (lengths, F.reshape(examples, (-1,)))
-        last = _with_start(ys, self.h, ends)
-        last_cell = self.c if cells is None else _with_start(cells, self.c, ends)
+        last = self._ended(ys, ends)
+        last_cell = self.c if cells is None else self._ended(cells, ends)
         if self.reverse:
             ys = F.gather(ys, *places, axes=(0, 1))
         return F.where(F.expand_dims(is_on, -1), ys, 0), last, last_cell
 
-    def _by_scan(self) -> tuple[Any, Any, Any]:
-        sums = self.w.product(self.x) + self.b
-        steps = F.arange(self.x.shape[0])
+    def _ended(self, states: Any, ends: Any) -> Any:
+        """The states after so many steps of each example; after none 0, as ONNX Runtime has it."""
+        none = F.expand_dims(F.zeros_like(self.h), 0)
+        return F.gather(F.concat([none, states], axis=0), *ends, axes=(0, 1))
+
+    def _scanned(self, sums: Any, reverse: bool) -> tuple[Any, Any]:
+        """By the cell's formula. The states of examples that have ended are 0."""
         cell = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.kind]
 
         def step(carry: Any, row: Any) -> Any:
-            h, c = carry
             at, own = row
-            new_h, new_c = cell(own, h, c)
-            if self.lengths is None:
-                return (new_h, new_c), new_h
-            is_on = F.reshape(at < self.lengths, (-1, 1))
-            return (F.where(is_on, new_h, h), F.where(is_on, new_c, c)), F.where(is_on, new_h, 0)
+            h, c = cell(own, *carry)
+            if self.lengths is not None:
+                h = F.where(F.reshape(at < self.lengths, (-1, 1)), h, 0)
+            return (h, c), (h, c) if self.kind == "LSTM" else (h,)
 
-        (h, c), ys = F.scan(step, (self.h, self.c), (steps, sums), reverse=self.reverse)
-        return ys, h, c
+        steps = F.arange(sums.shape[0])
+        found = F.scan(step, (self.h, self.c), (steps, sums), reverse=reverse)[1]
+        return found if self.kind == "LSTM" else (found[0], None)
 
     def _clipped(self, x: Any) -> Any:
         return x if self.clip is None else F.minimum(F.maximum(x, -self.clip), self.clip)
@@ -325,5 +346,8 @@ def quantized_lstm(
 ) -> Any:  # fmt: skip
     """A long short-term memory whose weights are bytes, in the other order of axes."""
     given = {"w": Bytes(w, w_scale, w_zero), "r": Bytes(r, r_scale, r_zero)}
+    if lengths is not None:  # steps of no example are not in the range
+        is_any = F.any(F.reshape(F.arange(x.shape[0]), (-1, 1)) < lengths, axis=1)
+        x = F.where(F.reshape(is_any, (-1, 1, 1)), x, 0)
     given |= {"b": b, "lengths": lengths, "h": h, "c": c, "p": p}
     return _recurrence("LSTM", x, given, {**how, "layout": 0})

@@ -61,6 +61,14 @@ def test_what_is_written_down_follows_shapes_dtypes_and_layouts_that_change(seed
     assert seen > 50
 
 
+def test_shapes_of_as_many_elements_are_told_apart() -> None:
+    add = tl.ops.Elemwise(mode="add")
+    for shape in ((2, 6), (3, 4), (6, 2), (12, 1), (2, 6)):
+        x = tl.ones(shape)
+        for other in (x, x.astype(tl.float64), x[:1], x[:, :1]):
+            assert recorded(add, [x, other]) == 1
+
+
 def test_threads_write_down_their_own_calls() -> None:
     add = tl.ops.Elemwise(mode="add")
     failures: list[BaseException] = []

@@ -247,6 +247,13 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
   return apply_foreign(op_object, op->cls, args, n);
 }
 
+// What an op gives of values of the core's own: a Tensor, or a tuple of them.
+static PyObject* applied(const Op& op, Args values) {
+  if (Ref<Value> out = apply_small(op, values)) return wrap(std::move(out), types.tensor);
+  Values out = apply_further(op, values, 0);
+  return out.size() == 1 ? wrap(std::move(out[0]), types.tensor) : to_tuple(out, types.tensor);
+}
+
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
   if (n > 0 && dispatcher().is_wrapper_plain() && std::all_of(args, args + n, is_plain_tensor)) {
     SmallVector<Ref<Value>, 4> held(n);
@@ -255,8 +262,7 @@ PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
       pointers[i] = value_of(args[i]);
       held[i] = Ref<Value>(pointers[i]);
     }
-    Values out = apply(op, {pointers.data(), n});
-    return out.size() == 1 ? wrap(std::move(out[0]), types.tensor) : to_tuple(out, types.tensor);
+    return applied(op, {pointers.data(), n});
   }
   Object result = own(apply_objects(nullptr, &op, args, n));
   if (PyTuple_GET_SIZE(result.get()) != 1) return result.release();
@@ -268,10 +274,7 @@ PyObject* apply_to_one(const Op& op, PyObject* tensor) {
     return apply_single(op, &tensor, 1);
   const Ref<Value> value(value_of(tensor));
   Value* pointers[] = {value.get()};
-  if (Ref<Value> out = apply_small(op, pointers)) return wrap(std::move(out), types.tensor);
-  Values out = apply(op, pointers);
-  if (out.size() == 1) return wrap(std::move(out[0]), types.tensor);
-  return to_tuple(out, types.tensor);
+  return applied(op, pointers);
 }
 
 PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {

@@ -14,7 +14,7 @@ void assign(PyObject* self, Ref<Value> result) {
   check_examples(self, *result);
   Value* previous = value_of(self);
   const auto keeps = [&](const Node& leaf) {
-    const Spec& was = leaf.outputs[0];
+    const Spec& was = leaf.outputs()[0];
     Spec is;
     return result->spec(is) && was.dtype == is.dtype && was.shape == is.shape;
   };

@@ -102,6 +102,7 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
       Value* args[] = {x.get(), y.get()};
+      if (a_is && b_is) return wrap(std::move(apply_further(op, args, 0)[0]), types.tensor);
       return wrap(apply_one(op, args), types.tensor);
     }
     if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);

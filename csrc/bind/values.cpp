@@ -160,7 +160,9 @@ PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     if (value_of(self) == nullptr) return own_attribute(self, "shape");
     PyObject* said = said_shape(*value_of(self));
-    return said != nullptr ? said : from_dims(spec_in(self).shape);
+    if (said != nullptr) return said;
+    if (const auto* raw = raw_under(value_of(self))) return from_dims(raw->shape);
+    return from_dims(spec_in(self).shape);
   });
 }
 PyObject* get_dtype(PyObject* self, void*) {

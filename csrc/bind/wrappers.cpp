@@ -184,7 +184,7 @@ Ref<Node> gradient_node_of(PyObject* self) {
   const Value* value = value_of(self);
   if (value == nullptr || value->tag != Value::kTracer) return nullptr;
   const Ref<Node>& node = static_cast<const Tracer*>(value)->edge.node;
-  return node && node->outputs.size() == 1 ? node : nullptr;
+  return node && node->outputs().size() == 1 ? node : nullptr;
 }
 
 PyObject* get_requires_grad(PyObject* self, void*) {
@@ -219,9 +219,9 @@ PyObject* get_grad(PyObject* self, void*) {
 void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
   const Ref<Value> value = to_value(grad);
   const Spec got = spec_of("grad", *value);
-  if (!(got.shape == node->outputs[0].shape)) {
+  if (!(got.shape == node->outputs()[0].shape)) {
     fail(ErrorKind::kShape, said::op("grad"), "the gradient must have the tensor's shape ",
-         to_string(node->outputs[0].shape), said::got(to_string(got.shape)));
+         to_string(node->outputs()[0].shape), said::got(to_string(got.shape)));
   }
   if (node->accumulator == nullptr) {
     auto* tracer = static_cast<Tracer*>(value_of(self));

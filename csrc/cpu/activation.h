@@ -10,6 +10,7 @@
 #include "base/small_vector.h"
 #include "cpu/arrays.h"
 #include "cpu/scalar_calls.h"
+#include "op/named_scalar.h"
 
 namespace tensorlike {
 
@@ -48,7 +49,7 @@ class Activation {
 template <class Make>
 void with_activation(const Op& op, DType dtype, const Array& out, Workspace& workspace,
                      Make&& make) {
-  const Scalar& named = *registry().scalar_op(op.get<std::string>("activation")).scalar;
+  const Scalar& named = named_scalar(op, "activation");
   const bool is_none = named.spec.name == "positive";
   const bool is_one = is_none || is_one_loop(named, dtype);
   const bool is_direct = is_one && out.dtype == dtype && out.is_contiguous;

@@ -2,6 +2,8 @@
 // the threads; and what is done to its rows while they are in the cache. The product itself is
 // kernels/gemm.h.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -13,6 +15,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/scratch.h"
 #include "op/families.h"
+#include "op/named_scalar.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
 
@@ -255,21 +258,36 @@ void run_into(const Array& out, const Array& a, const Array& b, const Product& p
   if (!is_half) assign(out, sums);
 }
 
+// An operand in a dtype: what is given, where that has it. A small product takes no longer than to
+// copy what says where its operands lie.
+class Operand {
+ public:
+  Operand(const Array& x, DType dtype, Workspace& workspace) : given_(x) {
+    if (x.dtype != dtype) made_.emplace(cast(x, dtype, workspace));
+  }
+  const Array& get() const { return made_ ? *made_ : given_; }
+
+ private:
+  const Array& given_;
+  std::optional<Array> made_;
+};
+
 void matmul(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   const DType dtype = product_dtype(*inputs[0], *inputs[1], out.dtype);
-  const Array a = cast(*inputs[0], dtype, workspace);
-  const Array b = cast(*inputs[1], dtype, workspace);
-  Product product = product_of(a, b, out.shape);
+  const Operand a(*inputs[0], dtype, workspace);
+  const Operand b(*inputs[1], dtype, workspace);
+  Product product = product_of(a.get(), b.get(), out.shape);
   product.merge_rows();
-  run_into(out, a, b, product, {}, workspace);
+  run_into(out, a.get(), b.get(), product, {}, workspace);
 }
 
-// The bias with rows of n elements that lie side by side.
+// Whether a bias has rows of n elements that lie side by side.
+bool has_rows(const Array& bias, int64_t n) {
+  return !bias.shape.empty() && bias.shape.back() == n && (n == 1 || bias.strides.back() == 1);
+}
+
 Array with_rows(const Array& bias, int64_t n, Workspace& workspace) {
-  if (!bias.shape.empty() && bias.shape.back() == n && (n == 1 || bias.strides.back() == 1)) {
-    return bias;
-  }
   Dims shape = bias.shape.empty() ? Dims{n} : bias.shape;
   shape[shape.size() - 1] = n;
   return contiguous(broadcast_to(bias, shape), workspace);
@@ -298,9 +316,13 @@ void linear_in_steps(const Scalar& add, const Scalar& activation, Arrays inputs,
 }
 
 // The bias and the activation as what is done to the rows of a product.
-Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias,
+Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias, const Dims& shape,
                  bool is_left_vector, bool is_right_vector) {
-  Dims strides = bias.strides;
+  Dims strides(shape.size());
+  const size_t lead = shape.size() - bias.shape.size();
+  for (size_t i = lead; i < shape.size(); ++i) {  // as `broadcast_to` has them
+    strides[i] = bias.shape[i - lead] == 1 ? 0 : bias.strides[i - lead];
+  }
   if (is_right_vector) strides.push_back(0);
   if (is_left_vector) strides.insert(strides.size() - 1, 0);
   Finish finish{add.loops->whole[bias.dtype].loop, nullptr, {}, bias.data, {},
@@ -316,7 +338,7 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const DType dtype = out.dtype;
   const DType loop = compute_of(dtype);
   static const Scalar& add = *registry().scalar_op("add").scalar;
-  const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
+  const Scalar& activation = named_scalar(op, "activation");
   const DType promoted = promote(inputs[0]->dtype, inputs[1]->dtype);
   // One dtype throughout, and one loop each.
   const bool is_fused = promoted == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
@@ -325,14 +347,19 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
                         is_one_loop(activation, loop);
   if (!is_fused) return linear_in_steps(add, activation, inputs, out, workspace);
   const DType multiplied = product_dtype(*inputs[0], *inputs[1], dtype);
-  const Array a = cast(*inputs[0], multiplied, workspace);
-  const Array b = cast(*inputs[1], multiplied, workspace);
+  const Operand left(*inputs[0], multiplied, workspace);
+  const Operand right(*inputs[1], multiplied, workspace);
+  const Operand added(*inputs[2], loop, workspace);
+  const Array& a = left.get();
+  const Array& b = right.get();
   Product product = product_of(a, b, out.shape);
   const bool is_column = b.shape.size() == 1;
-  Array bias = cast(*inputs[2], loop, workspace);
-  if (!is_column) bias = with_rows(bias, product.right.columns, workspace);
-  bias = broadcast_to(bias, out.shape);
-  Finish finish = finish_of(add, activation, bias, a.shape.size() == 1, is_column);
+  std::optional<Array> rows;
+  if (!is_column && !has_rows(added.get(), product.right.columns)) {
+    rows.emplace(with_rows(added.get(), product.right.columns, workspace));
+  }
+  const Array& bias = rows ? *rows : added.get();
+  Finish finish = finish_of(add, activation, bias, out.shape, a.shape.size() == 1, is_column);
   for (size_t i = 1; i < activation.spec.args.size(); ++i) {
     const Literal value = fallback(activation, i);
     finish.defaults.push_back(repeated(loop, value, {product.right.columns}, workspace).data);
@@ -343,7 +370,7 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
     product.merge_rows();
   }
   if (product.batch.empty()) finish.bias_batch.clear();
-  run_into(out, a, b, product, finish, workspace);
+  run_into(out, a, b, product, std::move(finish), workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kMatmulKernels[] = {

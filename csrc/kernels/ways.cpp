@@ -67,7 +67,7 @@ void Choice::offer(Way way, std::function<Work()> count) {
 }
 
 Way Choice::best() const {
-  const bool is_noted = is_noting.exchange(false);
+  const bool is_noted = is_noting.load(std::memory_order_relaxed) && is_noting.exchange(false);
   if (offered_ == 1 && !is_noted) return offers_[0].way;
   Considered all[kMost];
   int best = 0;

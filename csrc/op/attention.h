@@ -20,8 +20,9 @@ AttentionSizes attention_sizes(const Op& op, const X& query, const X& key, const
     return std::span<const int64_t>(x.shape.data(), x.shape.size() - 2);
   };
   AttentionSizes sizes;
-  sizes.batch = broadcast_shapes(op.name(), leading(query), leading(key));
-  sizes.batch = broadcast_shapes(op.name(), sizes.batch, leading(value));
+  const std::string name = op.name();
+  sizes.batch = broadcast_shapes(name, leading(query), leading(key));
+  sizes.batch = broadcast_shapes(name, sizes.batch, leading(value));
   sizes.queries = query.shape[query.shape.size() - 2];
   sizes.keys = key.shape[key.shape.size() - 2];
   sizes.width = query.shape.back();

@@ -22,10 +22,10 @@ bool PulledCall::pull(GradCall& call) const {
     args.push_back(call.outputs[i]);
   }
   for (size_t i = 0; i < results; ++i) {
-    if (!is_differentiable(call.node.outputs[i].dtype)) continue;
+    if (!is_differentiable(call.node.outputs()[i].dtype)) continue;
     Value* cotangent = call.cotangents[i];
     if (cotangent == nullptr) {
-      held.push_back(zeros(call.node.outputs[i], *args[0]));
+      held.push_back(zeros(call.node.outputs()[i], *args[0]));
       cotangent = held.back().get();
     }
     if (!is_plain(cotangent)) return false;

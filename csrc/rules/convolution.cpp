@@ -64,7 +64,7 @@ Ints kernel_of(const Dims& weight) { return {weight.begin() + 2, weight.end()}; 
 void add_bias(GradCall& c) {
   if (c.results.size() < 3 || !c.wants(2)) return;
   Ints axes = {0};
-  for (size_t i = 2; i < c.node.outputs[0].shape.size(); ++i) {
+  for (size_t i = 2; i < c.node.outputs()[0].shape.size(); ++i) {
     axes.push_back(static_cast<int64_t>(i));
   }
   c.result(2) = call("sum", {c.cotangents[0]}, {{"axis", axes}});

@@ -35,7 +35,7 @@ void grad_fourier_transform(GradCall& c) {
   const std::string& kind = c.op.get<std::string>("kind");
   const std::vector<int64_t>& axes = c.op.get<std::vector<int64_t>>("axes");
   const Spec& x = c.node.input_spec(0);
-  const Spec& y = c.node.outputs[0];
+  const Spec& y = c.node.outputs()[0];
   Value& dy = *c.cotangents[0];
   auto adjoint = [&](Value& value, const char* of, int64_t n) {
     return call("fourier_transform", {&value},

@@ -43,7 +43,7 @@ void grad_pad(GradCall& c) {
     return;
   }
   Ref<Value> dy(c.cotangents[0]);
-  Spec spec = c.node.outputs[0];
+  Spec spec = c.node.outputs()[0];
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const int64_t before = widths[2 * axis];
     const int64_t after = widths[2 * axis + 1];

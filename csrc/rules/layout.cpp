@@ -34,7 +34,7 @@ std::vector<int64_t> whole_slices(size_t ndim) {
 }
 
 void grad_concat(GradCall& c) {
-  const size_t ndim = c.node.outputs[0].shape.size();
+  const size_t ndim = c.node.outputs()[0].shape.size();
   const size_t axis = static_cast<size_t>(
       normalize_axis(c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
   int64_t at = 0;
@@ -49,7 +49,7 @@ void grad_concat(GradCall& c) {
 }
 
 void grad_stack(GradCall& c) {
-  const size_t ndim = c.node.outputs[0].shape.size();
+  const size_t ndim = c.node.outputs()[0].shape.size();
   const size_t axis = static_cast<size_t>(
       normalize_axis(c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
   for (size_t i = 0; i < c.node.inputs.size(); ++i) {
@@ -68,7 +68,7 @@ void grad_split(GradCall& c) {
                               [](Value* v) { return v != nullptr; });
   for (size_t i = 0; i < c.cotangents.size(); ++i) {
     held.push_back(c.cotangents[i] != nullptr ? Ref<Value>(c.cotangents[i])
-                                              : zeros(c.node.outputs[i], *like));
+                                              : zeros(c.node.outputs()[i], *like));
     parts.push_back(held.back().get());
   }
   const Ref<Op> op = registry().find_function("concat")->make_op({c.op.attr("axis")});

@@ -1,6 +1,7 @@
 // Gradients of matrix products. They are products with the adjoint of one operand: transposed,
 // which no one copies, and conjugated where it is complex.
 #include "op/families.h"
+#include "op/named_scalar.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
@@ -48,7 +49,7 @@ Dims flat_rows(const Dims& shape) {
 void product_gradients(GradCall& c, Value& cotangent) {
   const Dims a_shape = c.node.input_spec(0).shape;
   const Dims b_shape = c.node.input_spec(1).shape;
-  const Dims y_shape = c.node.outputs[0].shape;
+  const Dims y_shape = c.node.outputs()[0].shape;
   Dims a_matrix = a_shape;
   Dims b_matrix = b_shape;
   Dims dy_shape = y_shape;
@@ -88,12 +89,8 @@ void product_gradients(GradCall& c, Value& cotangent) {
 
 void grad_matmul(GradCall& c) { product_gradients(c, *c.cotangents[0]); }
 
-const Scalar& activation_of(const Op& op) {
-  return *registry().find_scalar(op.get<std::string>("activation"));
-}
-
 bool activation_reads_output(const Op& op) {
-  const Scalar& activation = activation_of(op);
+  const Scalar& activation = named_scalar(op, "activation");
   const uint32_t read =
       activation.gradients.outputs_read | activation.gradients.of(true).outputs_read;
   return activation.spec.name != "positive" && read != 0;
@@ -102,9 +99,9 @@ bool activation_reads_output(const Op& op) {
 // The cotangent before the activation, by the activation's own rule. Most of them read only the
 // output; where the input is read, it is computed once more, which is cheaper than to keep it.
 Ref<Value> before_activation(GradCall& c) {
-  const Scalar& activation = activation_of(c.op);
+  const Scalar& activation = named_scalar(c.op, "activation");
   if (activation.spec.name == "positive") return Ref<Value>(c.cotangents[0]);
-  const bool is_complex = kind_of(c.node.outputs[0].dtype) == Kind::kComplex;
+  const bool is_complex = kind_of(c.node.outputs()[0].dtype) == Kind::kComplex;
   const Gradients& gradients = activation.gradients.of(is_complex);
   if (!gradients.differentiable || gradients.rules.empty()) {
     fail(ErrorKind::kAutodiff, said::op(c.op.name()), said::argument("activation"),
@@ -129,10 +126,10 @@ Ref<Value> before_activation(GradCall& c) {
   for (const Node::Input& input : c.node.inputs) {
     if (input.node) static_cast<Edge&>(view.inputs[0]) = input;
   }
-  view.outputs.push_back(c.node.outputs[0]);
-  const Spec number{c.node.outputs[0].dtype, {}};
-  view.input_specs.resize(inputs.size(), number);
-  view.input_specs[0].shape = c.node.outputs[0].shape;
+  const Spec& output = c.node.outputs()[0];
+  Specs taken(inputs.size(), Spec{output.dtype, {}});  // a sum, and numbers
+  taken[0].shape = output.shape;
+  view.specs = make_ref<CallSpec>(std::move(taken), Specs{output});
   const Args seen{inputs.data(), inputs.size()};
   GradCall inner{*activation.op, view, seen, c.outputs, c.cotangents, Values(inputs.size())};
   run_declared(gradients, inner);

@@ -99,7 +99,7 @@ inline Term cotangent(const GradCall& c, size_t i) {
   if (flows(c, i)) return term(c.cotangents[i]);
   Value* const like = *std::find_if(c.cotangents.begin(), c.cotangents.end(),
                                     [](Value* x) { return x != nullptr; });
-  return {zeros(c.node.outputs[i], *like)};
+  return {zeros(c.node.outputs()[i], *like)};
 }
 
 }  // namespace tensorlike

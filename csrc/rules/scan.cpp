@@ -31,7 +31,7 @@ class Scan {
 
   Ref<Value> trimmed(Value& value) const {
     if (!c_.op.get<bool>("include_initial")) return Ref<Value>(&value);
-    const size_t ndim = c_.node.outputs[0].shape.size();
+    const size_t ndim = c_.node.outputs()[0].shape.size();
     const size_t axis = static_cast<size_t>(
         normalize_axis(c_.op.name(), std::get<int64_t>(axis_), static_cast<int64_t>(ndim)));
     std::vector<int64_t> items;

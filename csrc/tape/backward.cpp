@@ -99,7 +99,7 @@ class Pass {
     const size_t place = pending_.size();
     Awaited& entry = pending_.emplace_back();
     entry.node = node;
-    entry.cotangents.resize(node->outputs.size());
+    entry.cotangents.resize(node->outputs().size());
     // Only when the entry is whole: where memory ends before, the node must not say it has one.
     if (node->pass == nullptr) {
       node->pass = this;
@@ -251,7 +251,7 @@ class Pass {
     refuse_released(*node);  // a hook may have run a pass of its own
     const size_t count = node->inputs.size();
     Values gradients(count);
-    SmallVector<Node::Input, 2> taken;
+    Node::Inputs taken;
     {
       const Running running(*node);
       const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
@@ -264,7 +264,7 @@ class Pass {
         taken = node->running == 1 ? std::move(node->inputs) : node->inputs;
       }
     }
-    const SmallVector<Node::Input, 2>& edges = options_.retain_graph ? node->inputs : taken;
+    const Node::Inputs& edges = options_.retain_graph ? node->inputs : taken;
     for (size_t i = 0; i < count; ++i) {
       if (options_.retain_graph) refuse_released(*node);
       if (!edges[i].node || (live.bits & LiveInputs::bit(i)) == 0) continue;

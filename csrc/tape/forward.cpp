@@ -34,7 +34,8 @@ bool is_real(const Values& values) {
 // is fitted to the output then, not to the argument, which may be smaller or narrower.
 void push_elementwise(const Op& op, Args primals, Args tangents, Forward& out) {
   const Ref<Node> node = make_ref<Node>();
-  node->outputs.push_back(spec_of(op.name(), *out.outputs[0]));
+  const Spec output = spec_of(op.name(), *out.outputs[0]);
+  node->specs = make_ref<CallSpec>(Specs(primals.size(), output), Specs{output});
   node->saved_outputs.push_back(out.outputs[0]);
   node->inputs.resize(primals.size());
   for (size_t i = 0; i < primals.size(); ++i) node->inputs[i].saved = Ref<Value>(primals[i]);

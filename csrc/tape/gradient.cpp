@@ -47,17 +47,9 @@ std::vector<Spec> slot_specs(const GradCall& call, size_t outputs) {
   }
   for (size_t i = 0; i < 2 * outputs; ++i) {  // and as many cotangents
     const size_t output = i % outputs;
-    specs.push_back(output < call.outputs.size() ? call.node.outputs[output] : Spec());
+    specs.push_back(output < call.outputs.size() ? call.node.outputs()[output] : Spec());
   }
   return specs;
-}
-
-bool has_complex(const Node& node) {
-  auto any = [](const Specs& specs) {
-    return std::any_of(specs.begin(), specs.end(),
-                       [](const Spec& spec) { return kind_of(spec.dtype) == Kind::kComplex; });
-  };
-  return any(node.outputs) || any(node.input_specs);
 }
 
 // A rule without a result is that of a slope that the declaration calls unknown.
@@ -210,7 +202,7 @@ class Rules {
 }  // namespace
 
 void run_declared(const Gradients& declared, GradCall& call) {
-  Rules(chosen(declared.of(has_complex(call.node)), call.op), call).run();
+  Rules(chosen(declared.of(call.node.specs->has_complex), call.op), call).run();
 }
 
 namespace {
@@ -226,13 +218,13 @@ void run_reduction(GradCall& call) {
     last = std::max(last, static_cast<size_t>(axis) + 1);
   }
   // Without leading axes a tensor broadcasts as it is.
-  if (last == axes.size() || kept == call.node.outputs[0].shape) {
+  if (last == axes.size() || kept == call.node.outputs()[0].shape) {
     run_declared(call.op.reduction->gradients, call);
     return;
   }
   Values held;
   auto keep = [&](Value* value) {
-    if (value == nullptr || kept == call.node.outputs[0].shape) return value;
+    if (value == nullptr || kept == call.node.outputs()[0].shape) return value;
     const std::vector<int64_t> shape(kept.begin(), kept.end());
     held.push_back(tensorlike::call("reshape", {value}, {{"shape", shape}}));
     return held.back().get();
@@ -241,8 +233,8 @@ void run_reduction(GradCall& call) {
   Value* cotangent[] = {keep(call.cotangents[0])};
   Node view;
   view.inputs = call.node.inputs;
-  view.outputs.push_back({call.node.outputs[0].dtype, kept});
-  view.input_specs.push_back(call.node.input_spec(0));
+  const Spec seen{call.node.outputs()[0].dtype, kept};
+  view.specs = make_ref<CallSpec>(Specs{call.node.input_spec(0)}, Specs{seen});
   GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1), {}, call.live};
   run_declared(call.op.reduction->gradients, inner);
   call.result(0) = inner.results[0];
@@ -257,7 +249,7 @@ Ref<Value> conjugate(Value& x) {
 
 bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values& out) {
   const Scalar* scalar = node.op->scalar;
-  if (scalar == nullptr || cotangent.tag != Value::kRaw || node.saved_outputs.size() != 1) {
+  if (scalar == nullptr || cotangent.tag != Value::kRaw || node.outputs().size() != 1) {
     return false;
   }
   const size_t n = node.inputs.size();
@@ -265,9 +257,9 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
   Value* slots[5];
   if (n > 3) return false;
   for (size_t i = 0; i < n; ++i) slots[i] = node.inputs[i].saved.get();
-  slots[n] = node.saved_outputs[0].get();
+  slots[n] = node.saved_output(0).get();
   slots[n + 1] = &cotangent;
-  const std::vector<CompiledGrad>& rules = scalar->gradients.of(has_complex(node)).rules;
+  const std::vector<CompiledGrad>& rules = scalar->gradients.of(node.specs->has_complex).rules;
   if (rules.empty()) return false;  // it is replayed
   for (const CompiledGrad& rule : rules) {
     const size_t input = static_cast<size_t>(rule.input);
@@ -326,9 +318,9 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
     held.push_back(restore(input.saved, input, tape, create_graph));
     inputs.push_back(held.back().get());
   }
-  for (size_t i = 0; i < node.saved_outputs.size(); ++i) {
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
     const Edge self{Ref<Node>(const_cast<Node*>(&node)), static_cast<int>(i)};
-    held.push_back(restore(node.saved_outputs[i], self, tape, create_graph));
+    held.push_back(restore(node.saved_output(i), self, tape, create_graph));
     outputs.push_back(held.back().get());
   }
   GradCall call{op,
@@ -348,7 +340,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
     rule.run(call);
   } else if (const Gradients& declared =
                  op.scalar != nullptr ? op.scalar->gradients : op.cls.gradients;
-             chosen(declared.of(has_complex(node)), op).rules.empty()) {
+             chosen(declared.of(node.specs->has_complex), op).rules.empty()) {
     replay(call);
   } else {
     run_declared(declared, call);

@@ -52,83 +52,56 @@ void remember_cut(const Op& op, int level) {
   state().cut = {Ref<const Op>(&op), place_of_user(), level};
 }
 
-bool same_spec(const Value& value, const Spec& spec) {
-  if (value.tag == Value::kRaw) {
-    const auto& raw = static_cast<const RawTensor&>(value);
-    return raw.dtype == spec.dtype && raw.device == spec.device && raw.shape == spec.shape;
-  }
-  Spec own;
-  return value.spec(own) && own.dtype == spec.dtype && own.device == spec.device &&
-         own.shape == spec.shape;
-}
-
-DType dtype_of_value(const std::string& op, const Value& value) {
-  if (value.tag == Value::kRaw) return static_cast<const RawTensor&>(value).dtype;
-  return spec_of(op, value).dtype;
-}
-
-void set_specs(Specs& specs, const Op& op, Args values) {
-  specs.resize(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    Spec& spec = specs[i];
-    if (values[i]->tag == Value::kRaw) {
-      const auto& raw = static_cast<const RawTensor&>(*values[i]);
-      spec.dtype = raw.dtype;
-      spec.shape = raw.shape;
-      spec.device = raw.device;
-    } else {
-      spec = spec_of(op.name(), *values[i]);
-    }
-  }
-}
-
 void describe(const Op& op, const Node& node, int level) {
   TapeLog::Entry entry{Ref<const Op>(&op), node.sequence, level, {}, {}, node.notes->place};
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Edge& edge = node.inputs[i];
     entry.inputs.push_back({edge.node ? edge.node->sequence : 0, edge.slot, node.input_spec(i)});
   }
-  entry.outputs.assign(node.outputs.begin(), node.outputs.end());
+  entry.outputs.assign(node.outputs().begin(), node.outputs().end());
   for (const Ref<TapeLog>& log : state().logs) log->entries.push_back(entry);
 }
 
-void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& gradients,
-            bool is_replayed, Values& out) {
+// What a gradient reads of the inputs and of the outputs, a bit each.
+struct Read {
+  uint32_t inputs, outputs;
+  static bool has(uint32_t bits, size_t i) { return (bits >> std::min<size_t>(i, 31) & 1U) != 0; }
+};
+
+Read read_by_gradient(const Op& op, const Gradients& gradients, bool is_replayed) {
+  if (is_replayed) return {~0U, gradients.outputs_read};
+  if (op.scalar == nullptr && op.reduction == nullptr) {
+    if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
+      const bool reads_any = rule.reads_inputs == nullptr || rule.reads_inputs(op);
+      const bool reads = rule.reads_outputs != nullptr ? rule.reads_outputs(op) : rule.outputs_read;
+      return {reads_any ? rule.inputs_read : 0U, reads ? ~0U : 0U};
+    }
+  }
+  return {gradients.inputs_read, gradients.outputs_read};
+}
+
+void record(const Op& op, Args args, Tape& tape, Args primals, Read read,
+            std::span<Ref<Value>> out) {
   Ref<Node> node = make_ref<Node>();
   node->op = Ref<const Op>(&op);
   node->sequence = next_sequence();
-  uint32_t inputs_read = is_replayed ? ~0U : gradients.inputs_read;
-  uint32_t outputs_read = gradients.outputs_read;
-  if (!is_replayed && op.scalar == nullptr && op.reduction == nullptr) {
-    if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
-      const bool reads_any = rule.reads_inputs == nullptr || rule.reads_inputs(op);
-      inputs_read = reads_any ? rule.inputs_read : 0U;
-      const bool reads = rule.reads_outputs != nullptr ? rule.reads_outputs(op) : rule.outputs_read;
-      outputs_read = reads ? ~0U : 0U;
-    }
-  }
-  SmallVector<Value*, 4> results;
-  for (const Ref<Value>& value : out) results.push_back(value.get());
-  set_specs(node->outputs, op, {results.data(), results.size()});
-  bool same = true;
+  node->specs = call_spec(op, primals, out);
   node->inputs.resize(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
-    same = same && same_spec(*primals[i], node->outputs[0]);
     Node::Input& input = node->inputs[i];
     if (args[i]->tag == Value::kTracer) {
       const auto* tracer = static_cast<const Tracer*>(args[i]);
-      if (tracer->tape.get() == &tape && is_differentiable(dtype_of_value("tape", *primals[i]))) {
+      if (tracer->tape.get() == &tape && is_differentiable(node->input_spec(i).dtype)) {
         static_cast<Edge&>(input) = tracer->edge;
       }
     }
-    const bool is_read = (inputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
-    if (is_read) input.saved = Ref<Value>(primals[i]);
+    if (Read::has(read.inputs, i)) input.saved = Ref<Value>(primals[i]);
   }
-  if (!same) set_specs(node->input_specs, op, primals);
   for (size_t i = 0; i < out.size(); ++i) {
-    const bool is_read = (outputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
-    node->saved_outputs.push_back(is_read ? out[i] : Ref<Value>());
-    if (!is_differentiable(node->outputs[i].dtype)) continue;
+    if (read.outputs != 0) {
+      node->saved_outputs.push_back(Read::has(read.outputs, i) ? out[i] : Ref<Value>());
+    }
+    if (!is_differentiable(node->outputs()[i].dtype)) continue;
     out[i] = make_ref<Tracer>(std::move(out[i]), Edge{node, static_cast<int>(i)}, Ref<Tape>(&tape));
   }
   if (watch_gradients != nullptr || !state().logs.empty()) {
@@ -222,9 +195,9 @@ void close_tape(Tape& tape) {
 Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   Ref<Node> node = make_ref<Node>();
   node->sequence = next_sequence();
-  node->outputs.push_back(spec_of("requires_grad", *primal));
-  if (!is_differentiable(node->outputs[0].dtype)) {
-    const DType dtype = node->outputs[0].dtype;
+  node->specs = make_ref<CallSpec>(Specs(), Specs{spec_of("requires_grad", *primal)});
+  if (!is_differentiable(node->outputs()[0].dtype)) {
+    const DType dtype = node->outputs()[0].dtype;
     fail(ErrorKind::kDType, said::part("requires_grad"),
          "only floating-point tensors carry gradients", said::got(name_of(dtype)),
          said::fix("cast it: x.astype(float32)"));
@@ -279,7 +252,6 @@ void Node::release_graph() {
   notes.reset();
   inputs.clear();
   saved_outputs.clear();
-  input_specs.clear();
 }
 
 // A chain of a million nodes must not die recursively: nodes that die while another one does wait
@@ -300,7 +272,7 @@ void Node::destroy() {
 
 void record_applied(const Op& op, Args args, Tape& tape, Args primals, Values& out) {
   static const Gradients none;
-  record(op, args, tape, primals, none, false, out);
+  record(op, args, tape, primals, read_by_gradient(op, none, false), {out.data(), out.size()});
 }
 
 bool apply_tracer(const Op& op, Args args, Values& out) {
@@ -350,7 +322,8 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   } else {
     out = apply(op, values);
   }
-  record(op, args, *tape, values, *gradients, is_replayed, out);
+  const Read read = read_by_gradient(op, *gradients, is_replayed);
+  record(op, args, *tape, values, read, {out.data(), out.size()});
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/allocator.h"
+#include "tape/call_spec.h"
 #include "tensor/value.h"
 
 namespace tensorlike {
@@ -110,15 +111,14 @@ class Node final : public RefCounted {
  public:
   Ref<const Op> op;  // null: a leaf
   uint64_t sequence = 0;
+  Ref<const CallSpec> specs;
   // An input: where it comes from, and its value where the rule reads it.
   struct Input : Edge {
     Ref<Value> saved;
   };
-  SmallVector<Input, 2> inputs;
-  SmallVector<Ref<Value>, 1> saved_outputs;
-  Specs outputs;
-  // Only when some input's spec differs from the first output's.
-  Specs input_specs;
+  using Inputs = SmallVector<Input, 3>;
+  Inputs inputs;
+  SmallVector<Ref<Value>, 1> saved_outputs;  // none where the rule reads none
   bool is_released = false;
   std::unique_ptr<Notes> notes;
   Notes& make_notes();
@@ -131,9 +131,11 @@ class Node final : public RefCounted {
   Accumulator* accumulator = nullptr;
 
   bool is_leaf() const { return !op; }
-  const Spec& input_spec(size_t i) const {
-    return input_specs.empty() ? outputs[0] : input_specs[i];
+  const Specs& outputs() const { return specs->outputs; }
+  Ref<Value> saved_output(size_t i) const {
+    return saved_outputs.empty() ? Ref<Value>() : saved_outputs[i];
   }
+  const Spec& input_spec(size_t i) const { return specs->inputs[i]; }
   // Drops what backward needed.
   void release_graph();
 

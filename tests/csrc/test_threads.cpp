@@ -88,6 +88,24 @@ void test_threads_differentiate_at_once() {
   }
 }
 
+// Shapes of as many elements, which compete for one place among those that are kept.
+void test_threads_write_down_shapes_of_their_own() {
+  std::vector<std::thread> threads;
+  for (int64_t t = 1; t <= kThreads; ++t) {
+    threads.emplace_back([t] {
+      const Dims shape{t, 12 / t};
+      for (int round = 0; round < 1000; ++round) {
+        const Ref<Tracer> leaf = make_leaf(ramp(shape), Ref<Tape>(&base_tape()));
+        const Ref<Value> made = call("exp", {leaf.get()});
+        const Node& node = *static_cast<Tracer&>(*made).edge.node;
+        const bool is_it = node.input_spec(0).shape == shape && node.outputs()[0].shape == shape;
+        tape::expect(is_it, "a shape that a thread writes down");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Loops long enough for the pool, which works for one thread at a time.
 void test_threads_share_the_pool() {
   const Ref<RawTensor> x = ramp({400, 400});
@@ -139,6 +157,7 @@ int main() {
   using namespace tensorlike;
   set_num_threads(2);
   test_threads_differentiate_at_once();
+  test_threads_write_down_shapes_of_their_own();
   test_threads_share_the_pool();
   test_threads_train_by_tapes_of_their_own();
   return tape::report();

@@ -149,6 +149,21 @@ struct Sorter {
     return to - static_cast<Key*>(out);
   }
 
+  static void zeros(void* out, const void* x, int64_t n) {
+    Key* to = static_cast<Key*>(out);
+    const Key* from = static_cast<const Key*>(x);
+    const __m512i least = L::broadcast(1);
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const __m512i v = L::load(from + i, static_cast<int>(std::min<int64_t>(n - i, kLanes)));
+      const auto doubled = reinterpret_cast<Vector>(v) << 1;  // without the sign
+      const typename L::Mask taken =
+          L::below(reinterpret_cast<__m512i>(doubled), least) & L::first(n - i);
+      const int count = std::popcount(static_cast<unsigned>(taken));
+      L::store(to, count, reinterpret_cast<Vector>(L::compress(taken, v)));
+      to += count;
+    }
+  }
+
   static void sort(void* keys, int64_t n) {
     const int depth = 2 * static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
     sort_within(static_cast<Key*>(keys), n, depth);
@@ -161,8 +176,10 @@ struct Sorter {
 void TL_FILL(sorts)(KernelTable& table);
 void TL_FILL(sorts)([[maybe_unused]] KernelTable& table) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
-  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort, Sorter<uint32_t>::within};
-  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort, Sorter<uint64_t>::within};
+  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort, Sorter<uint32_t>::within,
+                  Sorter<uint32_t>::zeros};
+  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort, Sorter<uint64_t>::within,
+                  Sorter<uint64_t>::zeros};
 #endif
 }
 

@@ -13,11 +13,12 @@ constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
-constexpr int64_t kLeastRows = 16;   // of a strip: elements that share a cache line
-constexpr int64_t kGoodRows = 64;    // that share several: memory is quick at those
-constexpr int64_t kLeastRow = 128;   // elements that are worth a run
-constexpr int64_t kShortRow = 256;   // elements: several of them make a better run
-constexpr int64_t kGoodPeriods = 8;  // that are worth keeping one of them
+constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
+constexpr int64_t kGoodRows = 64;        // that share several: memory is quick at those
+constexpr int64_t kLeastRow = 128;       // elements that are worth a run
+constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
+constexpr int64_t kShortRow = 256;       // elements: several of them make a better run
+constexpr int64_t kGoodPeriods = 8;      // that are worth keeping one of them
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -140,11 +141,10 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
     const int64_t step = operands_[i].strides.back();
     const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
                               period_of(operands_[i], shape_) > 0;
-    const bool lies_in_rows =
-        (step == 0 || step == 1) && shape_.back() >= kLeastRow && !begins_again;
+    const int64_t least = step == 0 ? kLeastRepeated : step == 1 ? kLeastRow : shape_.back() + 1;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
-    } else if (lies_in_rows) {
+    } else if (shape_.back() >= least && !begins_again) {
       access_[i] = Access::kInRows;
       has_rows_ = true;
     }

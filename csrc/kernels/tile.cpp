@@ -17,7 +17,7 @@ constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a ca
 constexpr int64_t kGoodRows = 64;        // that share several: memory is quick at those
 constexpr int64_t kLeastRow = 128;       // elements that are worth a run
 constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
-constexpr int64_t kShortRow = 256;       // elements: several of them make a better run
+constexpr int64_t kShortRow = 512;       // elements: several of them make a better run
 constexpr int64_t kGoodPeriods = 8;      // that are worth keeping one of them
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
@@ -103,14 +103,10 @@ void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
   for (const TileLoop& instruction : program.instructions) {
-    in.resize(instruction.in.size());
-    to.resize(instruction.out.size());
-    for (size_t i = 0; i < instruction.in.size(); ++i) {
-      in[i] = slots[static_cast<size_t>(instruction.in[i])];
-    }
-    for (size_t i = 0; i < instruction.out.size(); ++i) {
-      to[i] = slots[static_cast<size_t>(instruction.out[i])];
-    }
+    in.clear();
+    to.clear();
+    for (const int slot : instruction.in) in.push_back(slots[static_cast<size_t>(slot)]);
+    for (const int slot : instruction.out) to.push_back(slots[static_cast<size_t>(slot)]);
     instruction.kernel(to.data(), in.data(), n);
   }
 }

@@ -13,7 +13,8 @@ import pytest
 import tensorlike as tl
 from tensorlike import functional as F
 
-LENGTHS = [*range(1, 36), 47, 48, 63, 64, 65, 127, 255, 511, 512, 513, 530, 1025]
+LENGTHS = [*range(1, 36), 47, 48, 63, 64, 65, 127, 255, 511, 512, 513, 530, 1025, 2048, 3100, 4095, 4096,
+           4200, 6300]  # fmt: skip
 DTYPES = ["bool", "int8", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 Array = np.ndarray[Any, Any]
 

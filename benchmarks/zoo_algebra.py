@@ -73,7 +73,7 @@ def linear_algebra(random: Random, count: int) -> Iterator[Case]:
 
 
 def _factor(function: Function, kind: str) -> Function:
-    """Rows of R, and columns of Q, have any sign: their absolute values are compared. Both are read,
+    """Rows of R and columns of Q have any sign: their absolute values are compared. Both are read,
     since a compiler leaves out what nobody reads."""
     if kind == "qr":
         return lambda x: tuple(map(abs, function(x)))

@@ -292,7 +292,11 @@ def nanquantile(
 
 def _picked(x: Any, index: Any, at: int, keepdims: bool) -> KthResult:
     """The elements of x that an index, of size 1 along the axis, points to."""
-    values = take_along_axis(x, index, axis=at)
+    return _found(take_along_axis(x, index, axis=at), index, at, keepdims)
+
+
+def _found(values: Any, index: Any, at: int, keepdims: bool) -> KthResult:
+    """Values and their positions, of size 1 along the axis."""
     if keepdims:
         return KthResult(values, index)
     first = (*(slice(None),) * at, 0)
@@ -330,8 +334,8 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
         raise IndexRangeError(
             f"must be in [1, {x.shape[at]}].", op="kthvalue", argument="k", got=f"k={k}"
         )
-    _, positions = topk(x, 1, axis=at, largest=False, skip=k - 1)
-    return _picked(x, positions, at, keepdims)
+    values, index = topk(x, 1, axis=at, largest=False, skip=k - 1)
+    return _found(values, index, at, keepdims)
 
 
 @named

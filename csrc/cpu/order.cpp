@@ -144,28 +144,15 @@ void restore_zeros(const KeyKernels& elements, const Key* from, Key* keys, int64
                    bool descending) {
   constexpr Key kPlus = Key{1} << (sizeof(Key) * 8 - 1);
   constexpr Key kMinus = kPlus - 1;  // the other way round where keys descend
-  Key* place = std::lower_bound(keys, keys + n, kMinus);
-  const Key* const end = std::upper_bound(place, keys + n, kPlus);
-  if (place == end || *place == *(end - 1)) return;
-  const SortKernels& kernels = sort_kernels<Key>();
-  constexpr int64_t kTile = 256;
-  Key tile[kTile];
-  Key zeros[kTile + 64 / sizeof(Key)];
-  for (int64_t at = 0; place != end; at += kTile) {
-    const int64_t size = std::min(kTile, n - at);
-    elements.encode(tile, from + at, size, descending);
-    int64_t found = 0;
-    if (kernels.within != nullptr) {
-      int64_t smaller = 0;
-      found = kernels.within(zeros, tile, size, &kMinus, &kPlus, &smaller);
-    } else {
-      for (int64_t i = 0; i < size; ++i) {
-        zeros[found] = tile[i];
-        found += tile[i] == kMinus || tile[i] == kPlus ? 1 : 0;
-      }
-    }
-    place = std::copy_n(zeros, found, place);
+  Key* const zeros = std::lower_bound(keys, keys + n, kMinus);
+  Key* const end = std::upper_bound(zeros, keys + n, kPlus);
+  if (zeros == end || *zeros == *(end - 1)) return;
+  if (const SortKernels& kernels = sort_kernels<Key>(); kernels.zeros != nullptr) {
+    kernels.zeros(zeros, from, n);
+  } else {
+    std::copy_if(from, from + n, zeros, [](Key x) { return (x & (kPlus - 1)) == 0; });
   }
+  elements.encode(zeros, zeros, end - zeros, descending);
 }
 
 // Key is as wide as the elements; `out` holds keys until the last moment. Short rows become keys,

@@ -107,19 +107,10 @@ struct Unique {
   std::vector<int64_t> starts;
 };
 
-template <class T>
 Array unique_of_sorted(const Array& x, Workspace& workspace) {
   const Array sorted = workspace.array(x.dtype, {x.count});
   sort_rows(x, x.count, false, sorted);
-  T* from = sorted.as<T>();
-  int64_t groups = 0;  // the last of each group is moved to the front, over what was read before
-  for (int64_t i = 0; i < x.count; ++i) {
-    const T value = from[i];
-    const bool is_last = i + 1 == x.count || !(value == from[i + 1]);
-    from[groups] = value;
-    groups += is_last ? 1 : 0;
-  }
-  return Array(x.dtype, {groups}, sorted.data);
+  return Array(x.dtype, {kernel_table().keys[x.dtype].distinct(sorted.data, x.count)}, sorted.data);
 }
 
 // The positions that sort x; complex numbers by their imaginary parts, then by their real ones,
@@ -154,7 +145,7 @@ void find_unique(const Op&, Arrays inputs, Specs& outputs, Workspace& workspace)
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex<T> && !std::is_same_v<T, bool>) {
       if (outputs.size() == 1) {
-        found->elements = unique_of_sorted<T>(x, workspace);
+        found->elements = unique_of_sorted(x, workspace);
         return;
       }
     }

@@ -230,14 +230,15 @@ Key most_of_sample(const T* x, int64_t n, int64_t k, bool largest) {
 template <class T, class Select>
 void add_elements(const T* row, int64_t begin, int64_t end, int64_t k, bool largest, Select& best) {
   constexpr int64_t kTile = 128;
+  int64_t tile = 16;  // and longer ones, as fewer of their elements will be among the best
   const KeyKernels& elements = kernel_table().keys[dtype_of<T>];
   best.start(most_of_sample(row + begin, end - begin, k, largest));
   int64_t i = begin;
   for (; i < end && best.bound() == nullptr; ++i) best.add({rank_of(row[i], largest), i});
-  for (; i < end; i += kTile) {
+  for (int64_t size = 0; i < end; i += size, tile = std::min(2 * tile, kTile)) {
     int32_t places[kTile];
-    const int64_t found =
-        elements.below(places, row + i, std::min(kTile, end - i), best.bound(), largest);
+    size = std::min(tile, end - i);
+    const int64_t found = elements.below(places, row + i, size, best.bound(), largest);
     for (int64_t p = 0; p < found; ++p) {
       const int64_t at = i + places[p];
       best.add({rank_of(row[at], largest), at});
@@ -291,6 +292,15 @@ struct Window {
   bool largest;
 };
 
+void rank_few(const Array& x, const Window& window, int64_t* positions) {
+  const int64_t n = x.shape.back();
+  const KeyKernels& elements = kernel_table().keys[x.dtype];
+  parallel_for(x.count / n, kGrain / n, [&](int64_t begin, int64_t end) {
+    elements.places(positions + begin * window.k, x.data + begin * n * size_of(x.dtype),
+                    end - begin, n, window.skip, window.k, window.largest);
+  });
+}
+
 // By sorting all of a row, or what is left of it when most is set aside.
 void sort_and_cut(const Array& x, int64_t n, const Window& window, int64_t* positions,
                   Workspace& workspace) {
@@ -310,15 +320,18 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
   BlockingRegion blocking(rows.count > kGrain);
   visit_order(rows.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (window.skip > 0 && k == 1) {
+    if (n <= kFewRanked) {
+      rank_few(rows, window, positions);
+    } else if (window.skip > 0 && k == 1) {
       positions_at<T>(rows, n, window.skip, window.largest, positions, workspace);
     } else if (window.skip > 0 || k > n / 8 || n <= kSortedAtOnce) {
       sort_and_cut(rows, n, window, positions, workspace);
     } else {
       select_rows<T>(rows, n, k, window.largest, positions);
     }
-    for (int64_t i = 0; i < values.count; ++i) {
-      values.as<T>()[i] = rows.as<T>()[i / k * n + positions[i]];
+    const T* from = rows.as<T>();
+    for (int64_t i = 0; i < values.count; from += n) {
+      for (const int64_t end = i + k; i < end; ++i) values.as<T>()[i] = from[positions[i]];
     }
   });
 }

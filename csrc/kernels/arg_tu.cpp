@@ -64,7 +64,11 @@ struct Loops {
       }
       for (int l = 0; l < kLanes; ++l) best[l] = more_extreme(best[l], x[i + l]);
     }
-    for (int l = 0; i < n; ++i, ++l) best[l] = more_extreme(best[l], x[i]);
+    if (i < n && n >= kLanes) {  // some of them again, which changes nothing
+      for (int l = 0; l < kLanes; ++l) best[l] = more_extreme(best[l], x[n - kLanes + l]);
+    } else {
+      for (int l = 0; i < n; ++i, ++l) best[l] = more_extreme(best[l], x[i]);
+    }
     return join_lanes(best);
   }
 
@@ -93,12 +97,19 @@ struct Loops {
         winner = at;
       }
     }
-    int64_t i = winner;
-    if (is_nan(best)) {
-      while (!is_nan(x[i])) ++i;
-    } else {
-      while (x[i] != best) ++i;
+    return is_nan(best) ? first_where(x, winner, n, is_nan)
+                        : first_where(x, winner, n, [best](T value) { return value == best; });
+  }
+
+  // The first of elements [i, n) that is wanted, which there is.
+  template <class Wanted>
+  static int64_t first_where(const T* x, int64_t i, int64_t n, Wanted&& is_wanted) {
+    for (; i + kLanes <= n; i += kLanes) {
+      int found = 0;
+      for (int l = 0; l < kLanes; ++l) found |= is_wanted(x[i + l]) ? 1 : 0;
+      if (found != 0) break;
     }
+    while (!is_wanted(x[i])) ++i;
     return i;
   }
 

@@ -193,6 +193,8 @@ struct SortKernels {
   // returns how many there are, and adds to *below how many are smaller.
   int64_t (*within)(void* out, const void* keys, int64_t n, const void* low, const void* high,
                     int64_t* below) = nullptr;
+  // Copies those of n elements, floats as wide as keys, that are zeros of either sign, in order.
+  void (*zeros)(void* out, const void* x, int64_t n) = nullptr;
 };
 
 // Between elements and their keys (sort_key.h), which are as wide. `flips` reverses the order.
@@ -211,7 +213,14 @@ struct KeyKernels {
   // n: there is none.
   int64_t (*find_equal)(const void* x, int64_t n, const void* key, int64_t skipped,
                         bool flips) = nullptr;
+  // Of each of `rows` rows of n <= kFewRanked elements, the places of those that stand at
+  // [skip, skip + k) once it is in order, the earlier of equal ones first.
+  void (*places)(int64_t* out, const void* x, int64_t rows, int64_t n, int64_t skip, int64_t k,
+                 bool flips) = nullptr;
+  // The last of each run of equal elements, in place; returns how many there are.
+  int64_t (*distinct)(void* x, int64_t n) = nullptr;
 };
+constexpr int64_t kFewRanked = 16;
 
 // Running combinations along an axis. Accumulators take 8 bytes (double for floats, else integers),
 // 16 for complex numbers.

@@ -1,5 +1,7 @@
 // Between elements and the keys that sort them, and the search for those that come early, for one
 // ISA level.
+#include <algorithm>
+
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/sort_key.h"
@@ -43,6 +45,7 @@ struct KeyLoops {
     Key* to = static_cast<Key*>(keys);
     const T* from = static_cast<const T*>(x);
     const Key mask = flip(flips);
+#pragma GCC unroll 1  // a loop, not its iterations, becomes vectors
     for (int64_t i = 0; i < n; ++i) to[i] = SortKey<T>::template encode<false>(from[i]) ^ mask;
   }
 
@@ -91,13 +94,77 @@ struct KeyLoops {
     }
     return at;
   }
+
+  // An element's rank is how many come before it: as many comparisons as there are pairs, of whole
+  // vectors and without branches. What is missing comes last.
+  static void places(int64_t* out, const void* x, int64_t rows, int64_t n, int64_t skip, int64_t k,
+                     bool flips) {
+    typedef Key Vector __attribute__((vector_size(kFewRanked * sizeof(Key))));
+    const T* from = static_cast<const T*>(x);
+    Vector lane;
+    for (int i = 0; i < kFewRanked; ++i) lane[i] = static_cast<Key>(i);
+    const Vector missing = reinterpret_cast<Vector>(lane >= static_cast<Key>(n));
+    for (int64_t r = 0; r < rows; ++r, from += n, out += k) {
+      T row[kFewRanked] = {};
+      if ((rows - r) * n >= kFewRanked) {
+        std::copy_n(from, kFewRanked, row);  // those of the next rows are no matter
+      } else {
+        std::copy_n(from, n, row);
+      }
+      Key keys[kFewRanked];
+      ranks(keys, row, kFewRanked, flips);
+      Vector own;
+      __builtin_memcpy(&own, keys, sizeof(own));
+      own |= missing;
+      Vector ranked = {};
+      for (int64_t j = 0; j < n; ++j) {
+        const Vector other = Vector{} + keys[j];
+        ranked -= reinterpret_cast<Vector>(other < own);
+        ranked -= reinterpret_cast<Vector>((other == own) & (lane > static_cast<Key>(j)));
+      }
+      int64_t in_order[kFewRanked];
+      for (int64_t i = 0; i < n; ++i) in_order[ranked[i]] = i;
+      for (int64_t i = 0; i < k; ++i) out[i] = in_order[skip + i];
+    }
+  }
+
+  // Most blocks of few values have no end of a run, those of many values have nothing else.
+  static int64_t distinct(void* x, int64_t n) {
+    T* const at = static_cast<T*>(x);
+    int64_t found = 0;
+    int64_t i = 0;
+    for (; i + kBlock < n; i += kBlock) {
+      Key ends = 0;
+      for (int64_t k = 0; k < kBlock; ++k) ends += at[i + k] == at[i + k + 1] ? Key{0} : Key{1};
+      if (ends == 0) continue;
+      T block[kBlock + 1];
+      std::copy_n(at + i, kBlock + 1, block);
+      if (ends == static_cast<Key>(kBlock)) {
+        std::copy_n(block, kBlock, at + found);
+        found += kBlock;
+        continue;
+      }
+      for (int64_t k = 0; k < kBlock; ++k) {
+        at[found] = block[k];
+        found += block[k] == block[k + 1] ? 0 : 1;
+      }
+    }
+    for (; i < n; ++i) {
+      const T value = at[i];
+      const bool is_last = i + 1 == n || !(value == at[i + 1]);
+      at[found] = value;
+      found += is_last ? 1 : 0;
+    }
+    return found;
+  }
 };
 
 template <class T>
 void add_keys(KernelTable& table, DType dtype) {
   using Loops = KeyLoops<T>;
-  table.keys[dtype] = {Loops::encode, Loops::decode, sizeof(T) == 4 ? Loops::rank : nullptr,
-                       Loops::ranks,  Loops::below,  Loops::find_equal};
+  table.keys[dtype] = {Loops::encode, Loops::decode,  sizeof(T) == 4 ? Loops::rank : nullptr,
+                       Loops::ranks,  Loops::below,   Loops::find_equal,
+                       Loops::places, Loops::distinct};
 }
 
 }  // namespace

@@ -13,10 +13,12 @@ constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
-constexpr int64_t kLeastRows = 16;   // of a strip: elements that share a cache line
-constexpr int64_t kGoodRows = 64;    // that share several: memory is quick at those
-constexpr int64_t kLeastRow = 128;   // elements that are worth a run
-constexpr int64_t kShortRow = 256;   // elements: several of them make a better run
+constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
+constexpr int64_t kGoodRows = 64;        // that share several: memory is quick at those
+constexpr int64_t kLeastRow = 128;       // elements that are worth a run
+constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
+constexpr int64_t kLineElements = 16;
+constexpr int64_t kShortRow = 512;   // elements: several of them make a better run
 constexpr int64_t kGoodPeriods = 8;  // that are worth keeping one of them
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
@@ -82,6 +84,11 @@ bool is_one_row(const TileOperand& operand) {
   return std::all_of(strides.begin(), strides.end() - 1, [](int64_t s) { return s == 0; });
 }
 
+// The elements of as many rows as end where a cache line does.
+int64_t even_rows(int64_t row) {
+  return row * (kLineElements >> std::min(std::countr_zero(static_cast<uint64_t>(row)), 4));
+}
+
 // After how many elements an operand begins again, as channels do for each example, where so many
 // stay in cache; else 0.
 int64_t period_of(const TileOperand& operand, const Dims& shape) {
@@ -102,14 +109,10 @@ void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
   for (const TileLoop& instruction : program.instructions) {
-    in.resize(instruction.in.size());
-    to.resize(instruction.out.size());
-    for (size_t i = 0; i < instruction.in.size(); ++i) {
-      in[i] = slots[static_cast<size_t>(instruction.in[i])];
-    }
-    for (size_t i = 0; i < instruction.out.size(); ++i) {
-      to[i] = slots[static_cast<size_t>(instruction.out[i])];
-    }
+    in.clear();
+    to.clear();
+    for (const int slot : instruction.in) in.push_back(slots[static_cast<size_t>(slot)]);
+    for (const int slot : instruction.out) to.push_back(slots[static_cast<size_t>(slot)]);
     instruction.kernel(to.data(), in.data(), n);
   }
 }
@@ -135,25 +138,32 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
     if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
     repeats_row_ = repeats_row_ || (shape_.back() <= kShortRow && is_one_row(operands_[i]));
   }
+  bool writes_rows = false;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
     const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
                               period_of(operands_[i], shape_) > 0;
-    const bool lies_in_rows =
-        (step == 0 || step == 1) && shape_.back() >= kLeastRow && !begins_again;
+    const int64_t least = step == 0 ? kLeastRepeated : step == 1 ? kLeastRow : shape_.back() + 1;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
-    } else if (lies_in_rows) {
+    } else if (shape_.back() >= least && !begins_again) {
       access_[i] = Access::kInRows;
       has_rows_ = true;
+    } else {
+      writes_rows = writes_rows || (step == 0 && !begins_again);
     }
   }
+  // What repeats along short rows is written out in whole ones.
+  repeats_row_ = repeats_row_ || (writes_rows && !has_rows_ && even_rows(shape_.back()) <= kTile);
 }
 
 int64_t BoundProgram::run_length(int64_t begin, int64_t most) const {
-  if (repeats_row_ && most >= shape_.back()) {
-    return most / shape_.back() * shape_.back() - begin % shape_.back();
+  if (repeats_row_ &&
+      most >= shape_.back()) {  // whole rows, that end with a cache line if they can
+    const int64_t even = even_rows(shape_.back());
+    const int64_t unit = even <= most ? even : shape_.back();
+    return most / unit * unit - begin % unit;
   }
   if (!has_rows_) return most;
   const int64_t left = shape_.back() - begin % shape_.back();
@@ -328,73 +338,6 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
   }
   run_loops(program, {slot_.data(), slot_.size()}, n);
-}
-
-void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,
-                 int64_t n, char* out) {
-  const size_t ndim = shape.size();
-  if (ndim == 0) {
-    std::memcpy(out, operand.data, operand.size);
-    return;
-  }
-  SmallVector<int64_t, 8> index(ndim);
-  int64_t rest = begin;
-  const char* at = operand.data;
-  const int64_t size = static_cast<int64_t>(operand.size);
-  for (size_t i = ndim; i-- > 0;) {
-    index[i] = rest % shape[i];
-    rest /= shape[i];
-    at += index[i] * operand.strides[i] * size;
-  }
-  const MoveKernels& kernels = moves(operand.size);
-  const int64_t inner = shape[ndim - 1];
-  const int64_t step = operand.strides[ndim - 1] * size;
-  const int64_t row_step = ndim > 1 ? operand.strides[ndim - 2] * size : 0;
-  while (n > 0) {
-    // The rest of a row, or as many whole rows as follow each other.
-    const int64_t position = index[ndim - 1];
-    int64_t rows = 1;
-    if (position == 0 && ndim > 1) {
-      rows = std::clamp<int64_t>(n / inner, 1, shape[ndim - 2] - index[ndim - 2]);
-    }
-    const int64_t columns = std::min(n, inner - position);
-    kernels.rows({out, inner * size, size, at, row_step, step, rows, columns});
-    out += rows * columns * size;
-    n -= rows * columns;
-    if (n == 0) return;
-    at += rows * row_step - position * step;
-    index[ndim - 1] = 0;
-    if (ndim == 1) return;
-    index[ndim - 2] += rows;
-    for (size_t i = ndim - 2; index[i] == shape[i] && i > 0; --i) {
-      at += (operand.strides[i - 1] - shape[i] * operand.strides[i]) * size;
-      index[i] = 0;
-      ++index[i - 1];
-    }
-  }
-}
-
-void collapse(Dims& shape, std::span<TileOperand> operands) {
-  size_t last = 0;  // the dimension that is being grown
-  bool started = false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 1) continue;
-    bool merges = started;
-    for (const TileOperand& o : operands) {
-      merges = merges && o.strides[last] == o.strides[i] * shape[i];
-    }
-    if (merges) {
-      shape[last] *= shape[i];
-    } else {
-      if (started) ++last;
-      shape[last] = shape[i];
-    }
-    for (TileOperand& o : operands) o.strides[last] = o.strides[i];
-    started = true;
-  }
-  const size_t ndim = started ? last + 1 : 0;
-  shape.resize(ndim);
-  for (TileOperand& o : operands) o.strides.resize(ndim);
 }
 
 }  // namespace tensorlike

@@ -44,7 +44,17 @@ HOW = ["any", "few values", "rising", "falling", "not all numbers"]
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_first_k_are_the_front_of_a_stable_order(dtype: str, how: str) -> None:
-    for rows, n in ((1, 1), (3, 7), (2, 84), (2, 300), (1, 1500)):
+    for rows, n in (
+        (1, 1),
+        (9, 2),
+        (3, 7),
+        (1, 16),
+        (5, 16),
+        (2, 17),
+        (2, 84),
+        (2, 300),
+        (1, 1500),
+    ):
         x = drawn(rows, n, dtype, how)
         for k in sorted({1, 2, 5, 16, 17, n // 7, n // 3, n - 1, n} & set(range(1, n + 1))):
             for largest in (True, False):
@@ -143,3 +153,37 @@ def test_full_writes_its_value_into_every_element(dtype: str) -> None:
     for shape in ((), (0, 3), (1,), (5, 13), (70_001,)):
         found = np.asarray(F.full(shape, 1, dtype=dtype))
         np.testing.assert_array_equal(found, np.full(shape, 1, dtype))
+
+
+@pytest.mark.parametrize("skip", [0, 1, 5])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_places_within_short_rows_have_the_same_bits_for_any_number_of_threads(
+    dtype: str, skip: int
+) -> None:
+    for how in HOW:
+        x = drawn(3001, 9, dtype, how)
+        found = []
+        before = tl.num_threads()
+        try:
+            for threads in (1, 2, 5):
+                tl.set_num_threads(threads)
+                found.append([np.asarray(y) for y in F.topk(tl.tensor(x), 2, skip=skip)])
+        finally:
+            tl.set_num_threads(before)
+        wanted = order_of(x, True)[:, skip : skip + 2]
+        for values, places in found:
+            np.testing.assert_array_equal(places, wanted)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, axis=1))
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
+def test_different_elements_of_many_and_of_few(dtype: str) -> None:
+    for variety in (2, 70, 4000, 10**6):
+        for n in (1, 2, 64, 65, 127, 300, 5000):
+            rng = np.random.default_rng(variety + n)
+            x = (rng.integers(0, variety, n) % 60_000).astype(dtype)
+            if x.dtype.kind == "f":
+                x[rng.random(n) < 0.2] = np.nan
+                x[rng.random(n) < 0.1] = -0.0
+            found = np.asarray(F.unique_values(tl.tensor(x)))
+            np.testing.assert_array_equal(found, np.unique(x, equal_nan=False))

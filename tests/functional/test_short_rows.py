@@ -14,6 +14,7 @@ import tensorlike as tl
 from tensorlike import functional as F
 
 LENGTHS = [*range(1, 36), 47, 48, 63, 64, 65, 127, 255, 511, 512, 513, 530, 1025]
+LONGER = [2048, 3100, 4095, 4096, 4200, 6300]
 DTYPES = ["bool", "int8", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 Array = np.ndarray[Any, Any]
 
@@ -35,10 +36,11 @@ def test_extremes_and_sums_of_many_rows_have_the_bits_of_each_alone(name: str, d
     if (name == "max" and "complex" in dtype) or (name == "mean" and "o" not in dtype[1:4]):
         pytest.skip("not defined")
     call = getattr(F, name)
-    for n in LENGTHS:
-        x = tl.tensor(drawn((71, n + 3), dtype))
+    for n in LENGTHS + LONGER:
+        rows = 71 if n in LENGTHS else 6
+        x = tl.tensor(drawn((rows, n + 3), dtype))
         together = np.asarray(call(x[:, :n], axis=1))
-        alone = np.stack([np.asarray(call(x[r, :n], axis=0)) for r in range(71)])
+        alone = np.stack([np.asarray(call(x[r, :n], axis=0)) for r in range(rows)])
         np.testing.assert_array_equal(together, alone, f"{n} elements")
 
 
@@ -51,6 +53,28 @@ def test_sums_of_short_rows_are_those_of_numpy() -> None:
         turned = tl.tensor(np.ascontiguousarray(x.transpose(0, 2, 1)))
         summed = np.asarray(F.sum(turned, axis=1))
         np.testing.assert_allclose(summed, exact, 1e-6, 1e-5)
+
+
+def test_rows_of_some_thousand_elements_side_by_side_in_order_and_for_any_number_of_threads() -> (
+    None
+):
+    before = tl.num_threads()
+    for n in (513, 1060, 2047, 4095, 4096, 4100, 9000):
+        x = drawn((37, n), "float32")
+        given = tl.tensor(x)
+        found = []
+        try:
+            for threads in (1, 2, 5):
+                tl.set_num_threads(threads)
+                found.append(np.asarray(F.sum(given, axis=1)))
+        finally:
+            tl.set_num_threads(before)
+        with tl.engine.mode("lazy"):
+            found.append(np.asarray(F.sum(given * 1.0, axis=1)))
+        for each in found:
+            np.testing.assert_array_equal(each, found[0])
+        size = np.abs(x).astype(np.float64).sum(1)
+        assert (np.abs(found[0] - x.astype(np.float64).sum(1)) < 1e-6 * size).all()
 
 
 def test_nan_at_any_place_of_a_short_row_is_the_largest() -> None:
@@ -184,3 +208,17 @@ def test_sums_along_axes_that_do_not_end_a_row_are_refused() -> None:
     ones = tl.tensor(np.ones((2, 3, 4)))
     with pytest.raises(tl.ShapeError, match="the last of axes"):
         F.layer_norm_grad(ones, 1.0, ones, axes=(1, 2), sum_axes=(1,))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_the_first_extreme_of_a_row_wherever_it_stands(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    for n in (1, 63, 64, 65, 127, 128, 129, 191, 299, 1023, 1024, 1030, 1087, 2500):
+        x = rng.integers(0, 3 if n % 2 else n, (40, n)).astype(dtype)
+        if x.dtype.kind == "f":
+            x[::3, rng.integers(0, n, 2)] = np.nan
+            x[1, -1] = np.nan
+        x[2, -1] = x[2].max() + 1
+        for name in ("argmax", "argmin"):
+            found = np.asarray(getattr(F, name)(tl.tensor(x), axis=1))
+            np.testing.assert_array_equal(found, getattr(np, name)(x, axis=1), f"{name}, {n}")

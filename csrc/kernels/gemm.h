@@ -75,6 +75,16 @@ void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOp
 
 namespace detail {
 
+// What is asked for while a tile is multiplied: for each step along k a row as wide as the tile,
+// `run` of them `step` apart, then as many `jump` further.
+template <class T>
+struct Ahead {
+  const T* at;
+  int64_t step;
+  int64_t run = INT64_MAX;
+  int64_t jump = 0;
+};
+
 // What one instruction set level offers for one element type. Integers come as their unsigned
 // types, which wrap without undefined behaviour.
 template <class T>
@@ -83,7 +93,8 @@ struct GemmKernels {
   // a[i * a_row + p * a_k] (a_row == 1 for the kernels that are not strided), row p of b at
   // b[p * b_k]. Reads whole vectors of b unless reads_partial_b.
   using Tile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
-                        SumOf<T>* c, int64_t c_row, int64_t columns, bool accumulate);
+                        const Ahead<T>& ahead, SumOf<T>* c, int64_t c_row, int64_t columns,
+                        bool accumulate);
   // c[rows, columns] = (accumulate ? c : start) + a @ b where row p of b begins at
   // b[offsets[p]], a is packed and start[i] belongs to row i. Reads whole vectors of b.
   using ListedTile = void (*)(int64_t k, const T* a, const T* b, const int64_t* offsets,

@@ -231,9 +231,11 @@ void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
     const Split rows = split_at_most(x.m, kernels.max_rows[width]);
     for (int64_t i = 0; i < rows.count; ++i) {
       const int64_t row = rows.begin(i);
+      const T* const b = x.b.at(column, 0);
       kernels.tile[width][1][rows.size(i) - 1](
-          x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, x.b.at(column, 0), x.b.k_stride,
-          x.c + row * x.c_row + column, x.c_row, columns, false);
+          x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, b, x.b.k_stride,
+          rows_ahead(b, x.b.k_stride, rows.size(i)), x.c + row * x.c_row + column, x.c_row, columns,
+          false);
     }
     column += columns;
   }

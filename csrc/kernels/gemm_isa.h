@@ -75,11 +75,25 @@ TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t
 #endif
 }
 
+// Goes along what is asked for.
+template <class T>
+struct Asked {
+  const T* at;
+  int64_t left;
+
+  TL_INLINE void step(const detail::Ahead<T>& ahead) {
+    at += ahead.step;
+    if (--left > 0) return;
+    at += ahead.jump;
+    left = ahead.run;
+  }
+};
+
 // The sums of a tile. A masked load takes a turn of the multiply-adds, so whole tiles have none.
 template <class T, int kRows, int kVectors, bool kIsStrided, bool kIsWhole>
 TL_INLINE void add_products(Vector<SumOf<T>> (&sum)[kRows][kVectors], int64_t k, const T* a,
                             int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
-                            [[maybe_unused]] int64_t columns) {
+                            const detail::Ahead<T>& ahead, [[maybe_unused]] int64_t columns) {
   using V = Vector<T>;
   constexpr int kStep = kLanes<T>;
 #if defined(__AVX512F__)
@@ -89,9 +103,9 @@ TL_INLINE void add_products(Vector<SumOf<T>> (&sum)[kRows][kVectors], int64_t k,
   });
 #endif
   // b's rows are often in different pages, where the processor's own prefetcher gives up, or in the
-  // cache of another core that has just updated them. With few rows less time passes between them.
+  // cache of another core that has just updated them.
   constexpr bool kStreams = kVectors > 1;
-  [[maybe_unused]] constexpr int64_t kAhead = kRows <= 8 ? 8 : 24;
+  Asked<T> asked = {ahead.at, ahead.run};
   // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode
   // each.
   constexpr int kGroups = kIsStrided ? (kRows + 2) / 3 : 1;
@@ -110,7 +124,8 @@ TL_INLINE void add_products(Vector<SumOf<T>> (&sum)[kRows][kVectors], int64_t k,
       } else
 #endif
         row[j.kValue] = load<V>(b + j.kValue * kStep);
-      if constexpr (kStreams) __builtin_prefetch(b + kAhead * b_k + j.kValue * kStep);
+      // Of three lines that a row may take the first one was the last of the tile before.
+      if constexpr (kStreams) __builtin_prefetch(asked.at + (j.kValue + 1) * kStep - 1);
     });
     unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
       T factor;
@@ -126,12 +141,14 @@ TL_INLINE void add_products(Vector<SumOf<T>> (&sum)[kRows][kVectors], int64_t k,
     unrolled<kGroups>([&](auto g)
                           __attribute__((always_inline)) { group[g.kValue] += group_step; });
     b += b_k;
+    if constexpr (kStreams) asked.step(ahead);
   }
 }
 
 template <class T, int kRows, int kVectors, bool kIsStrided>
 void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
-                   SumOf<T>* c, int64_t c_row, int64_t columns, bool accumulate) {
+                   const detail::Ahead<T>& ahead, SumOf<T>* c, int64_t c_row, int64_t columns,
+                   bool accumulate) {
   using V = Vector<SumOf<T>>;
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   V sum[kRows][kVectors];
@@ -146,10 +163,13 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
     });
   });
   if (!kHasMasks || columns == kColumns) {
-    add_products<T, kRows, kVectors, kIsStrided, true>(sum, k, a, a_row, a_k, b, b_k, columns);
+    add_products<T, kRows, kVectors, kIsStrided, true>(sum, k, a, a_row, a_k, b, b_k, ahead,
+                                                       columns);
   } else {
-    add_products<T, kRows, kVectors, kIsStrided, false>(sum, k, a, a_row, a_k, b, b_k, columns);
+    add_products<T, kRows, kVectors, kIsStrided, false>(sum, k, a, a_row, a_k, b, b_k, ahead,
+                                                        columns);
   }
+  asm("" : "+r"(c_row));  // where rows of c lie is found again, and no register kept for it
   store_tile<SumOf<T>, kRows, kVectors>(sum, c, c_row, columns, accumulate);
 }
 

@@ -13,8 +13,9 @@ constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level ca
 constexpr int64_t kPanelsAtOnce = 4;    // that are packed together
 constexpr int64_t kStepsAtOnce = 8;
 
-// The panels of a that a unit packs for itself.
+// The panels of a and the tile of b that a unit packs for itself.
 inline thread_local ScratchBuffer t_panels;
+inline thread_local ScratchBuffer t_tile;
 
 // One packed part of the problem: c[rows, columns] += a[rows, depth] @ b[depth, columns].
 template <class T>
@@ -45,7 +46,7 @@ class Part {
     if (plan.packs_a) packed_a_ = kept_a(rows, depth);
     if (packs_last_) packed_b_ = kept_b(columns, depth);
     packs_a_now_ = plan.packs_a && packed_a_ == nullptr;
-    packs_b_now_ = packs_last_ && packed_b_ == nullptr;
+    packs_b_now_ = packs_last_ && packed_b_ == nullptr && !plan.packs_b_in_units;
     if (packs_a_now_) packed_a_ = buffer_a.reserve<T>(rows * depth);
     if (packs_b_now_) packed_b_ = buffer_b.reserve<T>(packed_columns() * depth);
   }
@@ -57,9 +58,8 @@ class Part {
 
   // `is_last`: the sums are complete after it.
   void multiply(bool accumulate, bool is_last, bool in_parallel) {
-    // Units of about 128 x 512 elements of c; smaller if that leaves threads without work.
-    int64_t unit_panels = std::min(panels_.count, std::max<int64_t>(1, 144 / plan_.tile_rows));
-    int64_t unit_tiles = std::min(tiles_, std::max<int64_t>(1, 512 / plan_.tile_columns));
+    int64_t unit_panels = std::min(panels_.count, plan_.unit_panels());
+    int64_t unit_tiles = std::min(tiles_, plan_.unit_tiles());
     if (in_parallel) {
       const int64_t wanted = int64_t{4} * num_threads();
       while (ceil_div(panels_.count, unit_panels) * ceil_div(tiles_, unit_tiles) < wanted) {
@@ -67,7 +67,7 @@ class Part {
         // Units side by side would pack the same panels.
         if (is_wide && unit_tiles > 1 && !(plan_.packs_a_in_units && unit_panels > 2)) {
           unit_tiles = ceil_div(unit_tiles, 2);
-        } else if (unit_panels > 1) {
+        } else if (unit_panels > 1 && !plan_.packs_b_in_units) {  // nor the same tiles
           unit_panels = ceil_div(unit_panels, 2);
         } else if (unit_tiles > 1) {
           unit_tiles = ceil_div(unit_tiles, 2);
@@ -83,12 +83,13 @@ class Part {
     // these are more to read.
     const bool by_columns = columns_ > 2 * panels_.n;
     parallel_for(units, in_parallel ? 1 : units, [&](int64_t begin, int64_t end) {
-      ScratchLoan buffer(t_panels);
-      T* own = nullptr;
+      ScratchLoan buffer_a(t_panels), buffer_b(t_tile);
+      const int64_t depth = ceil_div(blocks_.n, blocks_.count);
+      Own own;
       if (plan_.packs_a_in_units) {
-        const int64_t depth = ceil_div(blocks_.n, blocks_.count);
-        own = buffer.reserve<T>(unit_panels * plan_.tile_rows * depth);
+        own.a = buffer_a.reserve<T>(unit_panels * plan_.tile_rows * depth);
       }
+      if (plan_.packs_b_in_units) own.b = buffer_b.reserve<T>(plan_.tile_columns * depth);
       for (int64_t unit = begin; unit < end; ++unit) {
         if (unit > begin) check_interrupt();
         const int64_t i = by_columns ? unit % across.count : unit / along.count;
@@ -138,14 +139,19 @@ class Part {
                                              static_cast<size_t>(count) * sizeof(T), make_in));
   }
 
+  // A block along k.
+  struct Block {
+    int64_t from, depth;
+  };
+  Block block_at(int64_t i) const { return {blocks_.begin(i), blocks_.size(i)}; }
+
   // Packed data lies block after block along k, and in a block panel after panel.
-  T* packed_panel(int64_t panel, int64_t block) const {
-    return packed_a_ + blocks_.begin(block) * panels_.n +
-           panels_.begin(panel) * blocks_.size(block);
+  T* packed_panel(int64_t row, Block block) const {
+    return packed_a_ + block.from * panels_.n + row * block.depth;
   }
-  T* packed_tile(int64_t tile, int64_t block) const {
+  T* packed_tile(int64_t tile, Block block) const {
     const int64_t before = plan_.packs_b ? tile * plan_.tile_columns : 0;
-    return packed_b_ + blocks_.begin(block) * packed_columns() + before * blocks_.size(block);
+    return packed_b_ + block.from * packed_columns() + before * block.depth;
   }
 
   void pack_operands(bool packs_a, bool packs_b, bool in_parallel) const {
@@ -159,12 +165,13 @@ class Part {
         in_parallel ? std::max<int64_t>(1, 16384 / (plan_.tile_columns * blocks_.size(0))) : jobs;
     parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
-        const int64_t block = job % blocks_.count;
+        const Block block = block_at(job % blocks_.count);
         const int64_t which = job / blocks_.count;
         if (which < a_jobs) {
           pack_panels(groups.begin(which), groups.begin(which + 1), block);
         } else {
-          pack_tile(b_first + which - a_jobs, block);
+          const int64_t tile = b_first + which - a_jobs;
+          pack_tile(packed_tile(tile, block), tile, block);
         }
       }
     });
@@ -183,52 +190,103 @@ class Part {
 
   // Panels side by side, a few steps along k at a time: where a is transposed, they share cache
   // lines, which lie so far apart along k that few of them stay.
-  void pack_panels(int64_t begin, int64_t end, int64_t block) const {
-    const int64_t depth = blocks_.size(block);
-    const int64_t steps = is_transposed(x_.a) ? kStepsAtOnce : depth;
-    for (int64_t from = 0; from < depth; from += steps) {
+  void pack_panels(int64_t begin, int64_t end, Block block) const {
+    const int64_t steps = is_transposed(x_.a) ? kStepsAtOnce : block.depth;
+    for (int64_t from = 0; from < block.depth; from += steps) {
       for (int64_t panel = begin; panel < end; ++panel) {
-        const int64_t rows = panels_.size(panel);
-        pack_operand(x_.a, packed_panel(panel, block) + from * rows, rows,
-                     row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block) + from, rows,
-                     std::min(steps, depth - from));
+        const int64_t row = panels_.begin(panel), rows = panels_.size(panel);
+        pack_operand(x_.a, packed_panel(row, block) + from * rows, rows, row_ + row,
+                     depth_begin_ + block.from + from, rows, std::min(steps, block.depth - from));
       }
     }
   }
 
-  void pack_tile(int64_t tile, int64_t block) const {
-    const bool is_last = tile == tiles_ - 1;
-    pack_operand(x_.b, packed_tile(tile, block),
-                 is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
-                 column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block),
-                 is_last ? last_columns() : plan_.tile_columns, blocks_.size(block));
+  void pack_tile(T* to, int64_t tile, Block block) const {
+    pack_operand(x_.b, to, kernels_.lanes << width(tile), column_ + tile * plan_.tile_columns,
+                 depth_begin_ + block.from, columns(tile), block.depth);
   }
 
-  // `own`: where the unit packs panels of a for itself, each right before its first tile; or null.
+  int width(int64_t tile) const { return tile == tiles_ - 1 ? last_width_ : plan_.width; }
+  int64_t columns(int64_t tile) const {
+    return tile == tiles_ - 1 ? last_columns() : plan_.tile_columns;
+  }
+
+  // Where a unit packs panels of a for itself, each right before its first tile, and a tile of b.
+  struct Own {
+    T* a = nullptr;
+    T* b = nullptr;
+  };
+  // A panel of a or a tile of b, packed or where it lies.
+  struct Piece {
+    const T* at;
+    int64_t lane_stride, k_stride;
+  };
+
   void multiply_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin, int64_t tile_end,
-                     bool accumulate, T* own) const {
+                     bool accumulate, Own own) const {
     const int64_t panels = panel_end - panel_begin;
     const int64_t tiles = tile_end - tile_begin;
+    const int64_t first_row = panels_.begin(panel_begin);
     const int64_t bytes_b = tiles * plan_.tile_columns * blocks_.size(0) * int64_t{sizeof(T)};
-    const bool is_row_wise = bytes_b <= kSmallB;  // else one tile of b is used by all panels
-    for (int64_t block = 0; block < blocks_.count; ++block) {
+    // Else one tile of b is used by all panels.
+    const bool is_row_wise = own.b == nullptr && bytes_b <= kSmallB;
+    for (int64_t i = 0; i < blocks_.count; ++i) {
+      const Block block = block_at(i);
       for (int64_t outer = 0; outer < (is_row_wise ? panels : tiles); ++outer) {
         for (int64_t inner = 0; inner < (is_row_wise ? tiles : panels); ++inner) {
           const int64_t panel = panel_begin + (is_row_wise ? outer : inner);
           const int64_t tile = tile_begin + (is_row_wise ? inner : outer);
-          const T* a = nullptr;
-          if (own != nullptr) {
-            const int64_t before = panels_.begin(panel) - panels_.begin(panel_begin);
-            T* const place = own + before * blocks_.size(block);
-            if (tile == tile_begin) pack_panel(place, panel, block);
-            a = place;
-          } else if (plan_.packs_a) {
-            a = packed_panel(panel, block);
+          const int64_t row = panels_.begin(panel), rows = panels_.begin(panel + 1) - row;
+          if (own.a != nullptr && tile == tile_begin) {
+            pack_panel(own.a + (row - first_row) * block.depth, row, rows, block);
           }
-          multiply_tile(block, panel, tile, a, accumulate || block > 0);
+          if (own.b != nullptr && inner == 0) pack_tile(own.b, tile, block);
+          const Piece a = panel_of(row, rows, block, own, first_row);
+          const Piece b = tile_of(tile, block, own);
+          const bool is_done = !is_row_wise && inner + 1 == panels;  // with the tile
+          const bool is_end = tile + 1 == tile_end && i + 1 == blocks_.count;
+          Ahead<T> ahead;
+          if (!is_done || is_end) {
+            ahead = rows_ahead(b.at, b.k_stride, rows);
+          } else if (tile + 1 < tile_end) {
+            ahead = tile_ahead(tile + 1, block, b, rows, block.depth);
+          } else {
+            ahead = tile_ahead(tile_begin, block_at(i + 1), b, rows, block.depth);
+          }
+          kernels_.tile[width(tile)][a.lane_stride != 1 && rows > 1][rows - 1](
+              block.depth, a.at, a.lane_stride, a.k_stride, b.at, b.k_stride, ahead,
+              x_.c + (row_ + row) * x_.c_row + column_ + tile * plan_.tile_columns, x_.c_row,
+              columns(tile), accumulate || i > 0);
         }
       }
     }
+  }
+
+  Piece panel_of(int64_t row, int64_t rows, Block block, Own own, int64_t first_row) const {
+    if (own.a != nullptr) return {own.a + (row - first_row) * block.depth, 1, rows};
+    if (plan_.packs_a) return {packed_panel(row, block), 1, rows};
+    return {x_.a.at(row_ + row, depth_begin_ + block.from), x_.a.lane_stride, x_.a.k_stride};
+  }
+  Piece tile_of(int64_t tile, Block block, Own own) const {
+    if (is_packed(tile)) {
+      return {own.b != nullptr ? own.b : packed_tile(tile, block), 1,
+              kernels_.lanes << width(tile)};
+    }
+    return {x_.b.at(column_ + tile * plan_.tile_columns, depth_begin_ + block.from), 1,
+            x_.b.k_stride};
+  }
+  bool is_packed(int64_t tile) const {
+    return plan_.packs_b || (packs_last_ && tile == tiles_ - 1);
+  }
+  // A tile of b that is multiplied next, or packed for that; it follows `depth` rows at `b`.
+  Ahead<T> tile_ahead(int64_t tile, Block block, Piece b, int64_t rows, int64_t depth) const {
+    if (!plan_.packs_b_in_units) {
+      return rows_ahead(b.at, b.k_stride, rows, depth, tile_of(tile, block, {}).at);
+    }
+    const T* const from = x_.b.at(column_ + tile * plan_.tile_columns, depth_begin_ + block.from);
+    if (x_.b.k_stride != 1) return {from, x_.b.k_stride};
+    const int64_t run = ceil_div(block.depth, plan_.tile_columns);
+    return {from, plan_.tile_columns, run, x_.b.lane_stride - run * plan_.tile_columns};
   }
 
   void finish_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin,
@@ -239,33 +297,9 @@ class Part {
                 std::min(tile_end * plan_.tile_columns, columns_) - column);
   }
 
-  void pack_panel(T* to, int64_t panel, int64_t block) const {
-    const int64_t rows = panels_.size(panel);
-    kernels_.pack(to, rows,
-                  x_.a.at(row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block)),
-                  x_.a.lane_stride, x_.a.k_stride, rows, blocks_.size(block));
-  }
-
-  // `a`: the panel, if it is packed; else it is read in place.
-  void multiply_tile(int64_t block, int64_t panel, int64_t tile, const T* a,
-                     bool accumulate) const {
-    const int64_t from = depth_begin_ + blocks_.begin(block);
-    const bool is_last = tile == tiles_ - 1;
-    const int width = is_last ? last_width_ : plan_.width;
-    const bool is_packed = plan_.packs_b || (is_last && packs_last_);
-    const int64_t column = column_ + tile * plan_.tile_columns;
-    const T* b = is_packed ? packed_tile(tile, block) : x_.b.at(column, from);
-    const int64_t b_k = is_packed ? kernels_.lanes << width : x_.b.k_stride;
-
-    const int64_t row = row_ + panels_.begin(panel);
-    const int64_t rows = panels_.size(panel);
-    const int64_t a_row = a != nullptr ? 1 : x_.a.lane_stride;
-    const int64_t a_k = a != nullptr ? rows : x_.a.k_stride;
-    if (a == nullptr) a = x_.a.at(row, from);
-    const bool is_strided = a_row != 1 && rows > 1;
-    kernels_.tile[width][is_strided][rows - 1](
-        blocks_.size(block), a, a_row, a_k, b, b_k, x_.c + row * x_.c_row + column, x_.c_row,
-        is_last ? last_columns() : plan_.tile_columns, accumulate);
+  void pack_panel(T* to, int64_t row, int64_t rows, Block block) const {
+    kernels_.pack(to, rows, x_.a.at(row_ + row, depth_begin_ + block.from), x_.a.lane_stride,
+                  x_.a.k_stride, rows, block.depth);
   }
 
   const GemmKernels<T>& kernels_;

@@ -61,6 +61,25 @@ int width_for(const GemmKernels<T>& kernels, int64_t m, int64_t n) {
   return 1;
 }
 
+// Rows of b that are read soon: so far ahead that memory has time, unless rows are so many bytes
+// apart that they meet in few sets of the cache, which keep few of them.
+template <class T>
+int64_t distance_ahead(int64_t b_k, int64_t rows) {
+  const bool meet = b_k * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
+  if (rows <= (meet ? 8 : 6)) return 8;  // of a, or wide ones of b: more bytes in less time
+  return meet ? 24 : 64;
+}
+template <class T>
+Ahead<T> rows_ahead(const T* b, int64_t b_k, int64_t rows) {
+  return {b + distance_ahead<T>(b_k, rows) * b_k, b_k};
+}
+// The same of `depth` rows that are followed by those at `next`.
+template <class T>
+Ahead<T> rows_ahead(const T* b, int64_t b_k, int64_t rows, int64_t depth, const T* next) {
+  const int64_t distance = std::min(distance_ahead<T>(b_k, rows), depth / 2);
+  return {b + distance * b_k, b_k, depth - distance, next - (b + depth * b_k)};
+}
+
 // How much of a problem is packed at once (`super_*`) and how it is cut.
 template <class T>
 struct Plan {
@@ -73,6 +92,7 @@ struct Plan {
   int64_t tile_rows;
   bool packs_a, packs_b;
   bool packs_a_in_units;  // by the thread that multiplies it, right before; else all at first
+  bool packs_b_in_units;  // a tile at a time, where one unit has all rows
   int64_t super_m, super_n, super_k;
   int64_t threads;
 
@@ -84,6 +104,10 @@ struct Plan {
     const bool keeps_b = x.b.forms != nullptr && x.m > tile_rows;
     packs_b =
         x.b.source != nullptr || keeps_b || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
+    // Wide tiles of few rows are done before the next one has come.
+    packs_b_in_units = packs_b && x.b.forms == nullptr && x.b.source == nullptr && width <= 1 &&
+                       x.m <= unit_panels() * tile_rows &&
+                       ceil_div(x.n, tile_columns) >= 2 * threads;
     const bool keeps_a = x.a.forms != nullptr && x.n > tile_columns;
     const bool packs =
         x.a.source != nullptr || keeps_a ||
@@ -97,6 +121,11 @@ struct Plan {
     super_n = std::max(tile_columns, super_n);
   }
 
+  // Of a unit, which has about 128 x 512 elements of c; smaller if that leaves threads without
+  // work.
+  int64_t unit_panels() const { return std::max<int64_t>(1, 144 / tile_rows); }
+  int64_t unit_tiles() const { return std::max<int64_t>(1, 512 / tile_columns); }
+
   // As many for each thread, where there are several: who has one more keeps the others waiting.
   Split panels_of(int64_t rows) const {
     const int64_t count = split_at_most(rows, tile_rows).count;
@@ -104,15 +133,13 @@ struct Plan {
   }
 
  private:
-  // Whether rows of b are read where they are: for few panels, as long as b comes from the caches
-  // when the next panel reads it, or for some more if it stays in the second-level cache and
-  // threads would have to wait for each other between packing and use.
+  // Whether rows of b are read where they are: for few panels, or for some more if it stays in the
+  // second-level cache and threads would have to wait for each other between packing and use.
   bool is_read_in_place(const Operand<T>& b, int64_t m, int64_t size, bool in_parallel) const {
-    constexpr int64_t kRead = (int64_t{6} << 20) / static_cast<int64_t>(sizeof(T));
     constexpr int64_t kResident = (int64_t{320} << 10) / static_cast<int64_t>(sizeof(T));
     const int64_t panels = ceil_div(m, tile_rows);
-    return b.lane_stride == 1 && (panels <= 8 ? panels * size <= kRead
-                                              : in_parallel && panels <= 24 && size <= kResident);
+    return b.lane_stride == 1 &&
+           (panels <= 8 || (in_parallel && panels <= 24 && size <= kResident));
   }
 
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a

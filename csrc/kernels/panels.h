@@ -47,9 +47,14 @@ class Panels {
       const int64_t count = parts.size(part);
       const int64_t left = std::min(step, n - j);
       const int width = left <= kernels_.lanes ? 0 : kWidth;
+      const int64_t next = j + step < n ? j + step : 0;  // the first one is that of the next call
+      const T* const b = packed + j * packed_k;
+      const bool is_done = part + 1 == parts.count;  // with the panel
       kernels_.tile[width][a_row != 1 && count > 1][count - 1](
-          k, a + row * a_row, a_row, a_k, packed + j * packed_k, step, c + row * c_row + j, c_row,
-          left, accumulate);
+          k, a + row * a_row, a_row, a_k, b, step,
+          is_done ? detail::rows_ahead(b, step, count, k, packed + next * packed_k)
+                  : detail::rows_ahead(b, step, count),
+          c + row * c_row + j, c_row, left, accumulate);
     };
     if (k * n * static_cast<int64_t>(sizeof(T)) <= kSmall) {
       for (int64_t i = 0; i < parts.count; ++i) {

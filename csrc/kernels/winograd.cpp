@@ -100,9 +100,11 @@ class TileProduct {
         const int64_t tile = tiles.begin(part);
         for (int64_t block = 0; block < summed.count; ++block) {
           const int64_t from = summed.begin(block);
-          kernels.tile[width][1][tiles.size(part) - 1](
-              summed.size(block), operand.at(place, tile) + from, operand.row_step, 1,
-              weights.at(place, column) + from * columns, columns,
+          const T* const weight = weights.at(place, column) + from * columns;
+          const int64_t rows = tiles.size(part);
+          kernels.tile[width][1][rows - 1](
+              summed.size(block), operand.at(place, tile) + from, operand.row_step, 1, weight,
+              columns, detail::rows_ahead(weight, columns, rows),
               products.at(place, tile) + column - weights_.column(first), products.row_step,
               columns, block > 0);
         }

@@ -115,10 +115,11 @@ class TileDots {
           const int64_t count = std::min(kTilesOfSum, strip_.size() - tile);
           for (int64_t column = 0; column < columns; column += 2 * lanes_) {
             const int width = columns - column > lanes_ ? 1 : 0;
-            kernels.tile[width][1][rows - 1](count, of_x_.at(place, tile) + row, 1, of_x_.row_step,
-                                             of_dy_.at(place, tile) + column, of_dy_.row_step,
-                                             sums_.at(place, row) + column, sums_.row_step,
-                                             lanes_ << width, accumulate || tile > 0);
+            const T* const dy = of_dy_.at(place, tile) + column;
+            kernels.tile[width][1][rows - 1](
+                count, of_x_.at(place, tile) + row, 1, of_x_.row_step, dy, of_dy_.row_step,
+                detail::rows_ahead(dy, of_dy_.row_step, rows), sums_.at(place, row) + column,
+                sums_.row_step, lanes_ << width, accumulate || tile > 0);
           }
         }
       }

@@ -75,6 +75,15 @@ bool is_second_witness_here(const Program& owner, int64_t number) {
          mine.holds([&](const Program& program) { return program.is_of_second_witnesses(number); });
 }
 
+Program* recorded_owner(int64_t number) {
+  Program* found = nullptr;
+  BlocksOfThread::mine().holds([&](Program& program) {
+    found = program.witness_of(number) ? &program : nullptr;
+    return found != nullptr;
+  });
+  return found;
+}
+
 bool is_recorded_here(const Program& program) {
   return BlocksOfThread::mine().holds([&](const Program& one) { return &one == &program; });
 }

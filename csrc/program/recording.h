@@ -51,6 +51,9 @@ bool is_recording();
 Program* recorded_program();
 bool is_recorded_here(const Program& program);
 
+// The program that is being built in this thread which a number is a size of; null: of none.
+Program* recorded_owner(int64_t number);
+
 // Whether a number that looks like a size of a program stands for one of those that are being built
 // in this thread, by its second witness.
 bool is_second_witness_here(const Program& owner, int64_t number);

@@ -171,3 +171,16 @@ def test_random_functions_are_the_same_in_all_forms(seed: int, tmp_path: Path) -
 def test_many_random_functions_are_the_same_in_all_forms(block: int, tmp_path: Path) -> None:
     for seed in range(1000 + 25 * block, 1025 + 25 * block):
         _check_seed(seed, tmp_path)
+
+
+@pytest.mark.slow
+def test_programs_that_live_meanwhile_change_nothing(tmp_path: Path) -> None:
+    kept = []  # whose numbers for sizes are many, and near to multiples of others
+    for i in range(30):
+        for k in range(10):
+            listing = tl.Listing()
+            listing.input("x", (f"n{k}", None))
+            kept += [listing] if k % 3 else []
+        _check_seed(12, tmp_path)
+        if i % 7 == 6:
+            del kept[::2]

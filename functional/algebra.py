@@ -212,7 +212,8 @@ def diff(
     x = concat(parts, axis=at) if len(parts) > 1 else x
     before = (slice(None),) * at
     step = not_equal if x.dtype.name == "bool" else subtract
-    for _ in range(builtins.min(n, x.shape[at])):
+    size = x.shape[at]
+    for _ in range(builtins.min(n, size) if type(size) is int else n):
         later, earlier = (*before, slice(1, None)), (*before, slice(None, -1))
         x = step(x[later], x[earlier])
     return x

@@ -29,8 +29,11 @@ from ..imperative.sizes import as_size
 from ..ops import Fill, Transpose
 from .arguments import integer, makes, named, one_op
 from .generated import (
+    arange,
     broadcast_to,
     concat,
+    gather,
+    remainder,
     reshape,
 )
 
@@ -290,6 +293,9 @@ def roll(
 
 def _rolled(x: Any, places: int, axis: int) -> Any:
     size = x.shape[axis]
+    if type(size) is not int:  # where the cut is, only a run knows
+        index = remainder(arange(size) - places, size)
+        return moveaxis(gather(x, index, axes=(axis,)), 0, axis)
     cut = (size - places) % size if size else 0
     if not cut:
         return x

@@ -22,6 +22,7 @@ from .generated import (
     clip_between,
     complex,
     conj,
+    full,
     imag,
     matmul,
     maximum,
@@ -103,18 +104,19 @@ def cov(
     much = _weights("aweights", aweights, count, whole=False)
     if often is None and much is None:
         weight, total = None, count
-        bias: Any = correction
+        freedom = full((), count, dtype="float64") - correction
     else:
         weight = often if much is None else much if often is None else often * much
         kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name, x.dtype)
         weight = astype(weight, dtype=kind)
         total = sum(weight)
         bias = correction if much is None else correction * sum(weight * much) / total
+        freedom = astype(as_tensor(total - bias), dtype="float64")
     mean = sum(x if weight is None else x * weight, axis=1, keepdims=True) / total
     apart = x - mean
     scaled = apart if weight is None else apart * weight
     other = conj(apart) if isdtype(x.dtype, "complex floating") else apart
-    scale = maximum(astype(as_tensor(total - bias), dtype="float64"), 0)
+    scale = maximum(freedom, 0)
     products = matmul(scaled, matrix_transpose(other))
     return squeeze(products / astype(scale, dtype=products.dtype))
 

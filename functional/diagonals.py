@@ -39,7 +39,7 @@ def _matrices(call: str, x: Any, axis1: Any, axis2: Any) -> Any:
 def _count(rows: int, columns: int, offset: int) -> int:
     """The elements of a diagonal."""
     count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
-    return builtins.max(count, 0)
+    return builtins.max(count, 0) if type(count) is int else count
 
 
 @named
@@ -74,7 +74,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int =
     # In rows that lie end to end, the next element is one row and one column further.
     first = offset if offset >= 0 else -offset * columns
     in_order = reshape(x, (*x.shape[:-2], rows * columns))
-    if count <= 0:
+    if type(count) is int and count <= 0:
         return in_order[..., :0]
     return in_order[..., first : first + (count - 1) * (columns + 1) + 1 : columns + 1]
 
@@ -172,7 +172,7 @@ def _with_diagonal(matrices: Any, value: Any, offset: int) -> Any:
     # Its elements go by rows, or by columns, whichever the first of them begins with.
     size = rows if offset >= 0 else columns
     count = value.shape[-1] if value.shape else 1
-    if count == 1:
+    if type(count) is int and count == 1:
         wide = value if value.shape else reshape(value, (1,))
     else:
         wide = pad(value, (0, 0) * (len(value.shape) - 1) + (0, size - count))
@@ -211,11 +211,7 @@ def diag_embed(x: TensorLike, *, offset: int = 0, axis1: int = -2, axis2: int = 
     axes = axes_of("diag_embed", (axis1, axis2), len(x.shape) + 1)
     size = x.shape[-1] + builtins.abs(offset)
     shape = checked_shape("diag_embed", (*x.shape[:-1], size, size))
-    found = (
-        _with_diagonal(zeros(shape, dtype=x.dtype), x, offset)
-        if x.size
-        else zeros(shape, dtype=x.dtype)
-    )
+    found = _with_diagonal(zeros(shape, dtype=x.dtype), x, offset)
     return moveaxis(found, (-2, -1), axes)
 
 

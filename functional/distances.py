@@ -15,10 +15,12 @@ from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, isdtype
 from .algebra import matrix_transpose
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, checked_shape, expand_dims, moveaxis
+from .control_flow import cond
 from .generated import (
     abs,
     astype,
     broadcast_to,
+    full,
     isfinite,
     matmul,
     max,
@@ -261,11 +263,22 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
             got=f"{x1.shape} and {x2.shape}",
         )
     p = number("cdist", "p", p, least=0.0)
-    if p == 2 and (x1.shape[-2] > _FEW or x2.shape[-2] > _FEW):
-        own = sumsq(x1, axis=-1, keepdims=True) + matrix_transpose(
-            sumsq(x2, axis=-1, keepdims=True)
-        )
-        return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))
+    if p != 2:
+        return _of_all_pairs(x1, x2, p)
+    counts = (x1.shape[-2], x2.shape[-2])
+    if all(type(count) is int for count in counts):
+        return (_by_products if max(counts) > _FEW else _of_all_pairs)(x1, x2)
+    # How many there are is known in a run: the distances are those of that many at once.
+    most = maximum(*(full((), count, dtype="int64") for count in counts))
+    return cond(most > _FEW, lambda: _by_products(x1, x2), lambda: _of_all_pairs(x1, x2))
+
+
+def _by_products(x1: Any, x2: Any) -> Any:
+    own = sumsq(x1, axis=-1, keepdims=True) + matrix_transpose(sumsq(x2, axis=-1, keepdims=True))
+    return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))
+
+
+def _of_all_pairs(x1: Any, x2: Any, p: float = 2.0) -> Any:
     return length("cdist", expand_dims(x1, -2) - expand_dims(x2, -3), p, -1, False)
 
 

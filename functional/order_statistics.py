@@ -34,6 +34,7 @@ from .generated import (
     count_nonzero,
     cumulative_max,
     floor,
+    full,
     isnan,
     logical_not,
     maximum,
@@ -45,6 +46,7 @@ from .generated import (
     topk,
     where,
 )
+from .picking import take
 
 __all__ = ["kthvalue", "median", "mode", "nanmedian", "nanquantile", "quantile"]
 
@@ -74,6 +76,13 @@ def _not_empty(call: str, lines: Any, given: Any) -> None:
         raise ShapeError("there must be an element to choose.", op=call, got=f"shape {given.shape}")
 
 
+def _in_the_middle(lines: Any, last: Any) -> Any:
+    """The element in the middle of the order of each line."""
+    if type(last) is int:
+        return _standing_at(lines, last // 2)
+    return take(sort(lines, axis=-1), full((), last, dtype="int64") // 2, axis=-1)
+
+
 def _standing_at(lines: Any, place: int) -> Any:
     """The element at a place of the order of each line, which needs no sorting of the others."""
     return topk(lines, 1, axis=-1, largest=False, skip=place)[0][..., 0]
@@ -90,7 +99,7 @@ def _middle(call: str, x: TensorLike, axis: _Axis, keepdims: bool, *, skips_nan:
         ordered = sort(lines, axis=-1)
         found = take_along_axis(ordered, maximum(count - 1, 0) // 2, axis=-1)[..., 0]
     else:
-        found = _standing_at(lines, last // 2)
+        found = _in_the_middle(lines, last)
         if may_be_nan:
             largest = _standing_at(lines, last)  # NaN, if there is one
             found = where(isnan(largest), largest, found)

@@ -1,7 +1,8 @@
 """Images in other sizes: `interpolate`, one axis after the other.
 
 Where the elements of the result lie in the input depends on sizes alone, so places and weights are
-worked out here; the ops see gathers and products, and gradients follow.
+worked out here, by NumPy; the ops see gathers and products, and gradients follow. Of sizes that
+are not known the same is worked out by ops, in the same precision, each time that a program runs.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ParameterError, ShapeError, Size, Tensor, TensorLike
+from . import generated as ops
 from .algebra import matrix_transpose
 from .arguments import integer, named, number, several
 from .arranging import as_tensor, checked_shape, moveaxis
-from .generated import astype, avg_pool, matmul, reshape
+from .generated import astype, avg_pool, full, matmul, reshape
 from .picking import take
 
 __all__ = ["interpolate"]
@@ -102,7 +104,7 @@ def interpolate(
     return x
 
 
-def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...], list[float]]:
+def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The sizes of the result, and the steps through the input from element to element."""
     if (size is None) == (scale is None):
         raise ParameterError(
@@ -112,8 +114,10 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
         )
     if scale is None:
         given = several("interpolate", "size", size, len(old))
-        new = [integer("interpolate", "size", n) for n in given]
-        steps = [n / m if m else 0.0 for n, m in zip(old, new, strict=True)]
+        new: list[Any] = [
+            n if isinstance(n, Size) else integer("interpolate", "size", n) for n in given
+        ]
+        steps = [_ratio(n, m) for n, m in zip(old, new, strict=True)]
     else:
         given = several("interpolate", "scale_factor", scale, len(old))
         factors = [number("interpolate", "scale_factor", factor) for factor in given]
@@ -121,38 +125,63 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
             raise ParameterError(
                 "must be positive.", op="interpolate", argument="scale_factor", got=f"{scale}"
             )
-        new = [math.floor(n * factor) for n, factor in zip(old, factors, strict=True)]
-        steps = [1 / factor for factor in factors]
-    if min(*old, *new) < 1:
+        new = [_times(n, factor) for n, factor in zip(old, factors, strict=True)]
+        steps = [np.float64(1 / factor) for factor in factors]
+    if any(n < 1 for n in (*old, *new)):
         raise ShapeError(
             "must be positive.", op="interpolate", argument="sizes", got=f"{old} to {tuple(new)}"
         )
     return tuple(new), steps
 
 
-def _along(x: Any, axis: int, new: int, step: float, mode: str, align_corners: bool) -> Any:
+def _times(n: Any, factor: float) -> Any:
+    """So many times a size, rounded down."""
+    if isinstance(n, Size):
+        if factor != int(factor):
+            raise ParameterError(
+                "must be an integer where a size is not known.", op="interpolate",
+                argument="scale_factor", got=f"{factor}", fix="give the size of the result",
+            )  # fmt: skip
+        return n * int(factor)
+    return math.floor(n * factor)
+
+
+def _ratio(n: Any, m: Any) -> Any:
+    """One size by another, which may be 0; a tensor where one is not known."""
+    if isinstance(n, Size) or isinstance(m, Size):
+        return full((), n, dtype="float64") / full((), m, dtype="float64")
+    return np.float64(n / m if m else 0)
+
+
+def _works_out(*sizes: Any) -> Any:
+    """What has the functions that work out places: NumPy, or ours for sizes that are not known."""
+    return ops if any(isinstance(size, Size) for size in sizes) else np
+
+
+def _along(x: Any, axis: int, new: int, step: Any, mode: str, align_corners: bool) -> Any:
     old = x.shape[axis]
-    at = np.arange(new, dtype=np.float64)
+    xp = _works_out(old, new)
+    at = xp.arange(new, dtype="float64")
     if mode.startswith("nearest"):
         # In single precision, which decides between neighbours as elsewhere.
         shift = 0.5 if mode == "nearest-exact" else 0.0
-        places = np.floor((at.astype(np.float32) + np.float32(shift)) * np.float32(step))
-        return take(x, np.minimum(places.astype(np.int64), old - 1), axis)
+        places = xp.floor((at.astype("float32") + np.float32(shift)) * step.astype("float32"))
+        return take(x, xp.minimum(places.astype("int64"), old - 1), axis)
     if align_corners:
-        places = at * ((old - 1) / (new - 1)) if new > 1 else at * 0.0
+        places = at * _ratio(old - 1, new - 1) if new > 1 else at * 0.0
     else:
         places = (at + 0.5) * step - 0.5
     if mode == "bicubic":
-        first = np.floor(places)
+        first = xp.floor(places)
         rest = places - first
-        taps = [(first + k, _cubic(np.abs(rest - k))) for k in (-1, 0, 1, 2)]
+        taps = [(first + k, _cubic(xp, xp.abs(rest - k))) for k in (-1, 0, 1, 2)]
     else:
-        places = np.clip(places, 0, old - 1)
-        first = np.floor(places)
+        places = xp.minimum(xp.maximum(places, 0), old - 1)
+        first = xp.floor(places)
         taps = [(first, 1 - (places - first)), (first + 1, places - first)]
     total: Any = None
     for index, weight in taps:
-        index = np.clip(index, 0, old - 1).astype(np.int64)
+        index = xp.minimum(xp.maximum(index, 0), old - 1).astype("int64")
         shape = (-1, *([1] * (len(x.shape) - axis - 1)))
         factor = reshape(astype(as_tensor(weight), dtype=x.dtype), shape)
         part = take(x, index, axis) * factor
@@ -160,26 +189,27 @@ def _along(x: Any, axis: int, new: int, step: float, mode: str, align_corners: b
     return total
 
 
-def _smoothed(x: Any, axis: int, new: int, step: float, mode: str, align_corners: bool) -> Any:
+def _smoothed(x: Any, axis: int, new: int, step: Any, mode: str, align_corners: bool) -> Any:
     """Each element of the result from all those that its kernel, as wide as a step, reaches."""
     old = x.shape[axis]
+    xp = _works_out(old, new)
     if align_corners:
-        step = (old - 1) / (new - 1) if new > 1 else 0.0
-    wide = max(step, 1.0)
-    centre = step * (np.arange(new)[:, None] + 0.5)
+        step = _ratio(old - 1, new - 1) if new > 1 else np.float64(0)
+    wide = xp.maximum(step, 1.0)
+    centre = step * (xp.arange(new, dtype="float64")[:, None] + 0.5)
     reach = (2.0 if mode == "bicubic" else 1.0) * wide
-    first = np.maximum(np.trunc(centre - reach + 0.5), 0)
-    end = np.minimum(np.trunc(centre + reach + 0.5), old)
-    at = np.arange(old)
-    distance = np.abs(at - centre + 0.5) / wide
-    kernel = _cubic(distance, -0.5) if mode == "bicubic" else np.maximum(1 - distance, 0)
-    weights = np.where((first <= at) & (at < end), kernel, 0)
-    shares = astype(as_tensor(weights / weights.sum(1, keepdims=True)), dtype=x.dtype)
+    first = xp.maximum(xp.trunc(centre - reach + 0.5), 0)
+    end = xp.minimum(xp.trunc(centre + reach + 0.5), old)
+    at = xp.arange(old, dtype="float64")
+    distance = xp.abs(at - centre + 0.5) / wide
+    kernel = _cubic(xp, distance, -0.5) if mode == "bicubic" else xp.maximum(1 - distance, 0)
+    weights = xp.where((first <= at) & (at < end), kernel, 0)
+    shares = astype(as_tensor(weights / xp.sum(weights, axis=1, keepdims=True)), dtype=x.dtype)
     return moveaxis(matmul(moveaxis(x, axis, -1), matrix_transpose(shares)), -1, axis)
 
 
-def _cubic(distance: Any, free: float = _CUBIC) -> Any:
+def _cubic(xp: Any, distance: Any, free: float = _CUBIC) -> Any:
     """Keys' kernel."""
     near = ((free + 2) * distance - (free + 3)) * distance * distance + 1
     far = ((distance - 5) * distance + 8) * distance - 4
-    return np.where(distance <= 1, near, np.where(distance < 2, free * far, 0.0))
+    return xp.where(distance <= 1, near, xp.where(distance < 2, free * far, 0.0))

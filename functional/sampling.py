@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ParameterError, ShapeError, Size, Tensor, TensorLike
 from .arguments import integer, named, several
 from .arranging import as_tensor, checked_shape, expand_dims, moveaxis, unstack
 from .creation import linspace, ones
@@ -56,7 +56,10 @@ def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool =
         [[[[-0.5, 0.0], [0.5, 0.0]]]]
     """
     theta = as_tensor(theta)
-    sizes = [integer("affine_grid", "size", n) for n in several("affine_grid", "size", size)]
+    sizes: list[Any] = [
+        n if i == 0 and isinstance(n, Size) else integer("affine_grid", "size", n)
+        for i, n in enumerate(several("affine_grid", "size", size))
+    ]
     images, spatial = sizes[:1], tuple(sizes[2:])
     n = len(spatial)
     if n not in (2, 3) or tuple(theta.shape) != (*images, n, n + 1):

@@ -301,7 +301,8 @@ def _matched(x: Any, indices: Any, value: Any, at: int) -> tuple[Any, Any]:
         got = f"shape {indices.shape} and x.shape={x.shape}"
         raise ShapeError("indices must have the dimensions of x.", op="scatter_reduce", got=got)
     count = indices.shape[at]
-    if count == 1 and len(value.shape) == len(x.shape):
+    # A size that is not known is that of both: it is never 1 where shapes broadcast.
+    if type(count) is int and count == 1 and len(value.shape) == len(x.shape):
         count = value.shape[at]
     shape = (*x.shape[:at], count, *x.shape[at + 1 :])
     return broadcast_to(indices, shape), broadcast_to(value, shape)

@@ -12,6 +12,7 @@ from ..imperative.indexing import index_op
 from ..ops import Reshape, Transpose
 from .arguments import integer, makes, named, one_op, several
 from .arranging import as_tensor, axes_of, axis_of, checked_shape, flip, moveaxis
+from .generated import arange
 from .picking import take
 
 __all__ = [
@@ -207,7 +208,8 @@ def sliding_window_view(
                 op=call,
                 got=f"{size} for dimension {at} of size {x.shape[at]}",
             )
-        first = np.arange(0, x.shape[at] - size + 1, far)
-        checked_shape(call, (*x.shape[:at], first.size, *x.shape[at + 1 :], size))
+        count = x.shape[at] - size + 1
+        first = (np.arange(count) if type(count) is int else arange(count))[::far]
+        checked_shape(call, (*x.shape[:at], first.shape[0], *x.shape[at + 1 :], size))
         x = moveaxis(take(x, first[:, None] + np.arange(size), at), at + 1, -1)
     return x

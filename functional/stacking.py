@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import integer, named, several
 from .arranging import as_tensor, axis_of
 from .generated import broadcast_to, concat, reshape
+from .promotion import broadcast_shapes
 
 __all__ = [
     "atleast_1d",
@@ -289,10 +288,5 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
         [(2,), (2,)]
     """
     tensors = [as_tensor(x) for x in xs]
-    shapes = [tuple(x.shape) for x in tensors]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        text = ", ".join(str(shape) for shape in shapes)
-        raise ShapeError("shapes must broadcast.", op="broadcast_arrays", got=f"{text}") from None
+    shape = broadcast_shapes(*(tuple(x.shape) for x in tensors))
     return tuple(broadcast_to(x, shape) for x in tensors)

@@ -11,11 +11,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
+from ..ops import Fill
 from .finalizers import finalizers_wait
 from .levels import Level, layers, unwrapped
-from .sizes import Size
+from .sizes import Size, in_one_program, same_size
 from .sub_programs import Call
 from .symbolic import Listing, SymbolicTensor
+
+_MOST_REST = 16  # beside a multiple of a size, as the core reads it
+
+
+def _is_near_multiple(number: int, base: int) -> bool:
+    return abs(number - round(number / base) * base) <= _MOST_REST
+
+
+def _as_from(size: Size, root: Size, other: Size) -> Any:
+    """A size that is a multiple and a rest of one, as the same of another; None: it is none."""
+    factor, left = divmod(size.first - size.second, root.first - root.second)
+    rest = size.first - factor * root.first
+    return other * factor + rest if left == 0 and factor > 0 and abs(rest) <= _MOST_REST else None
+
+
+def _root_of(size: Size) -> Size:
+    """The size of an input that one is a multiple and a rest of; itself where it is of none."""
+    owner: Any = size.owner
+    roots = [owner.shape(variable)[axis] for _, variable, axis in owner.sizes()]
+    return next((root for root in roots if _as_from(size, root, root) is not None), size)
 
 
 class BlockTensor(SymbolicTensor):
@@ -46,8 +67,8 @@ class Block(Listing):
         self.level = Level()
         self.outer: list[Any] = []
         self._taken: dict[Any, int] = {}
-        self._sizes: dict[Any, str] = {}
         self._outer_sizes: dict[str, Size] = {}
+        self._is_adopting = False
 
     def __enter__(self) -> Block:
         """Recording begins."""
@@ -77,20 +98,63 @@ class Block(Listing):
         """A size of the outside as inputs take it: an unknown one has a name."""
         if not isinstance(size, Size):
             return size
-        key = (id(size.owner), size.first, size.second)
-        name = self._sizes.setdefault(key, f"size_{len(self._sizes)}")
+        for name, known in self._outer_sizes.items():
+            if same_size(known, size):
+                return name
+        name = f"size_{len(self._outer_sizes)}"
         self._outer_sizes[name] = size
         return name
 
     def outer_size(self, size: Any) -> Any:
-        """What a size of an input is outside."""
-        if not isinstance(size, Size):
+        """What a size of the block is outside, or an integer."""
+        if not isinstance(size, Size) or size.owner is not self:
             return size
-        for name, variable, axis in self.sizes():
-            own: Any = self.shape(variable)[axis]
-            if own.first == size.first:
-                return self._outer_sizes[name]
-        raise _C.ShapeError("must be a size of an input of the block", op="Block", got="another")
+        found = self.outside(size)
+        if found is None:
+            raise _C.ShapeError(
+                "must follow from a size of an input of the block", op="Block", got="another"
+            )
+        return found
+
+    def outside(self, size: Size) -> Any:
+        """What a size of the block is outside; None: it follows from none that is known there."""
+        for own, known in self._pairs():
+            found = _as_from(size, own, known)
+            if found is not None:
+                return found
+        return None
+
+    def own_size(self, size: Size) -> Any:
+        """What a size of the outside is in the block, an input of which gets it where none has.
+
+        None: it is a size of nothing that is around the block, or a number that stands for a size
+        of the block itself, which is one of those around it by chance.
+        """
+        if any(_is_near_multiple(size.first, own.second) for own, _ in self._pairs()):
+            return None
+        found = self._own_if_known(size)
+        if found is None and not self._is_adopting and isinstance(size.owner, Listing):
+            self._is_adopting = True  # what is made now belongs to the program around
+            try:
+                shape: Any = (_root_of(size),)
+                self.take(Fill(shape=shape, fill_value=0)()[0])
+            finally:
+                self._is_adopting = False
+            found = self._own_if_known(size)
+        return found
+
+    def _own_if_known(self, size: Size) -> Any:
+        for own, known in self._pairs():
+            pair = in_one_program(size, known)
+            found = None if pair is None else _as_from(pair[0], pair[1], own)
+            if found is not None:
+                return found
+        return None
+
+    def _pairs(self) -> list[tuple[Size, Size]]:
+        """The sizes of inputs, and what each is outside."""
+        found: list[Any] = [(self.shape(v)[axis], name) for name, v, axis in self.sizes()]
+        return [(own, self._outer_sizes[name]) for own, name in found if name in self._outer_sizes]
 
     def take(self, value: Any) -> SymbolicTensor:
         """A value of any kind as a variable of the block: its own, a constant, or an input.

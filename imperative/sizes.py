@@ -73,10 +73,15 @@ class Size:
             self.refuse_kept()
         if isinstance(other, Size):
             if other.owner is not self.owner:
-                self._refuse("a size of another listing")
+                pair = in_one_program(self, other)
+                if pair is None:
+                    self._refuse("a size of another listing")
+                return pair[0]._with(pair[1], apply)
             numbers = apply(self.first, other.first), apply(self.second, other.second)
         elif isinstance(other, int) and not isinstance(other, bool):
             numbers = apply(self.first, other), apply(self.second, other)
+        elif isinstance(other, (float, complex)):
+            self._refuse("arithmetic with a number that is no integer")
         else:
             return NotImplemented
         return numbers[0] if numbers[0] == numbers[1] else Size(*numbers, self.owner)
@@ -96,6 +101,11 @@ class Size:
         return self._with(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int) and other < 0:
+            self._refuse(f"a power of {other}")
+        return self._with(other, lambda a, b: a**b)
 
     def __neg__(self) -> Size:
         if self.kept is not None:
@@ -117,12 +127,18 @@ class Size:
             self._refuse(f"a rest by {other!r}")
         return rest
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
     def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
         if self.kept is not None:
             self.refuse_kept()
         if isinstance(other, Size):
             number = other.first
             if other.owner is not self.owner:
+                pair = in_one_program(self, other)
+                if pair is not None:
+                    return pair[0]._compared(pair[1], how, swapped=swapped)
                 return False if how == "==" else NotImplemented
             if (self.first, self.second) == (other.first, other.second):
                 return how != "<"
@@ -176,7 +192,38 @@ class Size:
         )
 
 
+def in_one_program(a: Size, b: Size) -> tuple[Size, Size] | None:
+    """Two sizes as sizes of one program; None: they are of programs that have none in common.
+
+    A block's sizes follow from those around it, where what is not taken into the block yet has its.
+    """
+    first, second = _from_inside_out(a), _from_inside_out(b)
+    for x in first:
+        for y in second:
+            if x.owner is y.owner:
+                return x, y
+    return None
+
+
+def _from_inside_out(size: Size) -> list[Size]:
+    found = [size]
+    while True:
+        outside = getattr(found[-1].owner, "outside", None)
+        size_around = None if outside is None else outside(found[-1])
+        if not isinstance(size_around, Size):
+            return found
+        found.append(size_around)
+
+
 _C.set_size_class(Size)
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two unknown sizes are the same; nothing is asked of a program."""
+    if not (isinstance(a, Size) and isinstance(b, Size)):
+        return False
+    pair = (a, b) if a.owner is b.owner else in_one_program(a, b)
+    return pair is not None and pair[0].first == pair[1].first and pair[0].second == pair[1].second
 
 
 def as_size(x: Any) -> int:

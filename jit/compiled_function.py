@@ -136,8 +136,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         if self.input_spec is None:
             return programs.for_shapes(shapes)
         check_all(self.input_spec, tensors, self._name())
-        pattern = tuple([spec.shape for spec in self.input_spec])
-        return programs.by_pattern.setdefault(pattern, []), pattern
+        return programs.for_shapes(shapes, tuple([spec.shape for spec in self.input_spec]))
 
     def _name(self) -> str:
         return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
@@ -231,6 +230,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
     ) -> Any:
         """Calls the function, and keeps the program that its ops are."""
         state = default_stream.state()
+        why = ""
         try:
             made, found = self._record(programs, tensors, args, kwargs, pattern)
             is_right = pattern is None or made.takes(shapes)
@@ -239,15 +239,16 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             default_stream.give_back(state)
             self._stop_tracing(programs, str(reason))
             return self.__wrapped__(*args, **kwargs)
-        except Exception:
-            if pattern is None or self.input_spec is not None:
+        except Exception as error:
+            if pattern is None or not (self.input_spec is None or isinstance(error, _C.ShapeError)):
                 raise
-            is_right = False  # perhaps an error of the function: then it comes again
+            is_right, why = False, f": {error}"  # perhaps the function's own: then it comes again
         if not is_right:  # what it does with sizes takes numbers
             default_stream.give_back(state)
             programs.fixed.add(shapes)
-            pattern = None
             made, found = self._record(programs, tensors, args, kwargs, None)
+            made.cause = f"sizes that no program with unknown sizes takes{why}"
+            pattern = None
         if change is not None:
             made.cause = str(change)
         elif pattern is not None and self.input_spec is None:

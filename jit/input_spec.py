@@ -117,8 +117,15 @@ def check_all(specs: Sequence[InputSpec], tensors: Sequence[Any], who: str) -> N
         raise _C.ArgumentError(
             f"takes {len(specs)} tensors, as its input_spec says", op=who, got=str(len(tensors))
         )
+    named: dict[str, int] = {}
     for spec, x in zip(specs, tensors, strict=True):
         spec.check(x, who)
+        for size, got in zip(spec.shape, x.shape, strict=True):
+            if isinstance(size, str) and named.setdefault(size, got) != got:
+                raise _C.ShapeError(
+                    f"must be of the shape {spec.shape} of its InputSpec, with {size}="
+                    f"{named[size]}", op=who, got=f"{x.shape}",
+                )  # fmt: skip
 
 
 def example_arguments(args: Any, kwargs: Any) -> tuple[Any, Any, list[InputSpec]]:

@@ -48,10 +48,16 @@ class Programs:
                 if not programs[key]:
                     del programs[key]
 
-    def for_shapes(self, shapes: Shapes) -> tuple[list[RecordedProgram], Pattern | None]:
+    def for_shapes(
+        self, shapes: Shapes, asked: Pattern | None = None
+    ) -> tuple[list[RecordedProgram], Pattern | None]:
         """The programs that may serve a call; the pattern that one is to be recorded for.
 
         The pattern is None where sizes are to be known.
+
+        Args:
+            shapes: of the call's tensors.
+            asked: the pattern that the user has named; None: what calls so far have in common.
         """
         if shapes in self.by_shapes:
             return self.by_shapes[shapes], None
@@ -61,10 +67,10 @@ class Programs:
                 return fitting, pattern
         if shapes not in self._seen:
             self._seen.append(shapes)
-        common = pattern_of(self._seen)
-        if len(self._seen) > 1 and shapes not in self.fixed and common is not None:
-            return self.by_pattern.setdefault(common, []), common
-        return self.by_shapes.setdefault(shapes, []), None
+        is_open = asked is not None or len(self._seen) > 1
+        return [], (
+            asked or pattern_of(self._seen)
+        ) if is_open and shapes not in self.fixed else None
 
 
 def fits(pattern: Pattern, shapes: Shapes) -> bool:

@@ -17,8 +17,8 @@ from .. import _C
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), _C.dtype, slice, range)
-# Of containers that are longer it counts only which one they are.
-_LONGEST = 1000
+_DEEPEST = 100  # containers in one another; of those further in it counts which one they are
+_MOST_SHOWN = 20  # items of a container in a message
 
 
 def is_plain(x: Any) -> bool:
@@ -44,12 +44,13 @@ class Snapshot:
 
     __slots__ = ("inner", "items", "keys", "kind", "marks")
 
-    def __init__(self, x: Any, depth: int) -> None:
+    def __init__(self, x: Any, around: frozenset[int]) -> None:
         self.kind = type(x)
         self.keys = list(x) if isinstance(x, dict) else None
         self.items = list(x.values()) if isinstance(x, dict) else list(x)
         self.marks = list(map(id, self.items))
-        found = [snapshot(item, depth + 1) for item in self.items]
+        inside = around | {id(x)}
+        found = [snapshot(item, inside) for item in self.items]
         self.inner = [(i, one) for i, one in enumerate(found) if one is not None]
 
     def holds(self, x: Any) -> bool:
@@ -87,12 +88,17 @@ class ArraySnapshot:
         return isinstance(x, np.ndarray) and _same_array(x, self.copy)
 
 
-def snapshot(x: Any, depth: int = 0) -> Snapshot | ArraySnapshot | None:
-    """What is in a value; None: it says all by itself, or only which one it is counts."""
+def snapshot(x: Any, around: frozenset[int] = frozenset()) -> Snapshot | ArraySnapshot | None:
+    """What is in a value; None: it says all by itself, or only which one it is counts.
+
+    Args:
+        x: the value.
+        around: the containers that it is in, which may be in itself.
+    """
     if isinstance(x, np.ndarray):
         return ArraySnapshot(x)
-    is_looked_into = is_container(x) and len(x) <= _LONGEST and depth < 4
-    return Snapshot(x, depth) if is_looked_into else None
+    is_looked_into = is_container(x) and id(x) not in around and len(around) < _DEEPEST
+    return Snapshot(x, around) if is_looked_into else None
 
 
 def is_same_value(x: Any, was: Any) -> bool:
@@ -132,9 +138,10 @@ class Guard:
         text: how the function says it.
         line: where it is read.
         was: what it was.
+        told: that in a message.
     """
 
-    __slots__ = ("holder", "line", "name", "snap", "text", "was")
+    __slots__ = ("holder", "line", "name", "snap", "text", "told", "was")
 
     def __init__(self, holder: Any, name: str, text: str, line: str) -> None:
         self.holder = holder
@@ -142,6 +149,7 @@ class Guard:
         self.text = text
         self.line = line
         self.was = self.now()
+        self.told = shown(self.was)  # what is in it may be another by the time that this is said
         self.snap: Snapshot | ArraySnapshot | None = None
 
     def look_inside(self) -> None:
@@ -163,7 +171,7 @@ class Guard:
         return is_plain(self.was) or (is_container(self.was) and self.snap is not None)
 
     def __repr__(self) -> str:
-        return f"{self.text} was {shown(self.was)} ({self.line})"
+        return f"{self.text} was {self.told} ({self.line})"
 
 
 def read(holder: Any, name: str) -> Any:
@@ -180,7 +188,7 @@ def shown(x: Any) -> str:
     """A value in a message."""
     if is_container(x):
         items = x.values() if isinstance(x, dict) else x
-        if not all(is_plain(item) for item in items):
+        if len(x) > _MOST_SHOWN or not all(is_plain(item) for item in items):
             return f"a {type(x).__name__} of {len(x)}"
     elif not is_plain(x):
         name = getattr(x, "__qualname__", None)

@@ -196,7 +196,7 @@ class RecordedProgram:
         """What is not as it was when this was recorded; None: nothing."""
         guard = self.guards.first_changed()
         if guard is not None:
-            return Change(guard.text, guard.line, shown(guard.was), shown(guard.now()))
+            return Change(guard.text, guard.line, guard.told, shown(guard.now()))
         for tensor, is_wanted in self._wanted:
             if tensor.requires_grad is not is_wanted:
                 change = self._change_of_history()

@@ -9,6 +9,7 @@ from .. import _C
 from ..imperative import Listing, RawTensor, SymbolicTensor, Tensor
 from ..imperative.levels import stopped, unwrapped
 from ..imperative.random import default_stream
+from ..imperative.shape_methods import ShapedMethods
 from .block import Block, SubBlocks
 from .copied import Copied
 from .numbers import is_unnamed
@@ -52,9 +53,19 @@ class Variable(SymbolicTensor):
         """The variable as the seed's VarDesc has it: name, type, persistable."""
         return {"name": self.name, "type": self.type, "persistable": self.persistable}
 
+    def __getattr__(self, name: str) -> Any:
+        """The methods of tensors that are calls: ``x.sum()`` is ``tl.Tensor(x).sum()``."""
+        if name[:1] == "_" or name not in _CALLS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(Tensor(self), name)
+
     def __repr__(self) -> str:
         """The name and what is known."""
         return f"Variable({self.name}: {self.describe()})"
+
+
+# What tensors do beside these has no meaning without elements, or sets the tensor.
+_CALLS = frozenset(dir(ShapedMethods)) - frozenset(dir(_C.TensorWrapper))
 
 
 class Program(Copied):

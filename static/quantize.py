@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from .. import functional as F
 from ..imperative import Listing, Tensor, apply
 from ..imperative.levels import stopped, unwrapped
 from .compiled import CompiledProgram, Graph, Step
+from .program_op import ProgramOp
 
 How: TypeAlias = Literal["dynamic", "static", "bfloat16", "float16"]
 _HOWS = ("dynamic", "static", "bfloat16", "float16")
@@ -119,7 +121,7 @@ def quantize(
         if (where is None or where(step)) and (layer := _layer(place, step, folded, how))
         if where is not None or how in ("float16", "bfloat16") or layer.gains
     ]
-    observed = _observed(folded, layers, samples)
+    observed = _observed(folded, layers, samples, scope)
     reports, inserted = [], 0
     for layer, inputs in zip(layers, observed, strict=True):
         low = _low(layer, how, inputs, percentile)
@@ -217,13 +219,20 @@ def _layer(place: int, step: Step, program: Listing, how: How) -> _Layer | None:
 
 
 def _observed(
-    program: Listing, layers: Sequence[_Layer], samples: Sequence[Sequence[Any]]
+    program: Listing,
+    layers: Sequence[_Layer],
+    samples: Sequence[Sequence[Any]],
+    scope: Any,
 ) -> list[list[tuple[Any, ...]]]:
     """What each layer reads in each run, beside its weight."""
     asked = [program.symbol(n) for x in layers for n in (*x.step.inputs[:1], *x.step.inputs[2:])]
     seen: list[list[tuple[Any, ...]]] = [[] for _ in layers]
-    for inputs in samples if asked else ():
-        values = iter(program.run(asked, *inputs))
+    if not asked or not samples:
+        return seen
+    has_states = any(role == "state" for _, role, _ in program.variables())
+    run = ProgramOp(program, asked, scope) if has_states else partial(program.run, asked)
+    for inputs in samples:
+        values = iter(run(*inputs))
         for layer, found in zip(layers, seen, strict=True):
             found.append(tuple(next(values) for _ in layer.step.inputs[1:]))
     return seen

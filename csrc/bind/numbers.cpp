@@ -290,7 +290,8 @@ Py_ssize_t length(PyObject* self) {
       PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
       throw PythonError();
     }
-    size = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+    // A size that is not known says by its __index__ why it is no number.
+    size = PyNumber_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0), PyExc_OverflowError);
     if (size >= 0 || PyErr_Occurred() != nullptr) return;
     fail(ErrorKind::kAttribute, said::op(Py_TYPE(self)->tp_name), said::argument("shape"),
          "must hold no negative sizes", said::got(size));

@@ -2,6 +2,7 @@
 #include "program/sizes.h"
 
 #include "bind/programs.h"
+#include "program/recording.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -37,10 +38,29 @@ Literal literal_of_size(PyObject* object) {
   return number;
 }
 
+namespace {
+
+// What a size of a program around is in the block that is being built, which needs numbers of its
+// own; null: nothing is built, or no block, or it has no such size.
+Object size_in_block(PyObject* object, PyObject* owner) {
+  const Program* const program = recorded_program();
+  auto* const block = program == nullptr ? nullptr : static_cast<PyObject*>(program->handle);
+  if (block == nullptr || block == owner || !find_attribute(block, "own_size")) return {};
+  // A number of another program's is one by chance: rules see sizes of the block as numbers, too.
+  if (owner == Py_None || !is_recorded_here(program_in(owner))) return {};
+  Object size = own(PyObject_CallMethod(block, "own_size", "O", object));
+  return size.get() == Py_None ? Object() : std::move(size);
+}
+
+}  // namespace
+
 int64_t number_of_size(PyObject* object) {
   const Object kept = own(PyObject_GetAttrString(object, "kept"));
   if (kept.get() != Py_None) own(PyObject_CallMethod(object, "refuse_kept", nullptr));
   Object owner = own(PyObject_GetAttrString(object, "owner"));
+  if (const Object inside = size_in_block(object, owner.get()); inside.get() != nullptr) {
+    return is_size(inside.get()) ? number_of_size(inside.get()) : PyLong_AsLongLong(inside.get());
+  }
   use_sizes(owner.get());
   Object first = own(PyObject_GetAttrString(object, "first"));
   const long long number = PyLong_AsLongLong(first.get());

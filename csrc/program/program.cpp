@@ -7,6 +7,7 @@
 #include "op/infer.h"
 #include "op/registry.h"
 #include "program/reader.h"
+#include "program/recording.h"
 #include "tensor/body.h"
 #include "tensor/raw_tensor.h"
 #include "tensor/shape_values.h"
@@ -48,6 +49,7 @@ bool is_unknown(int64_t size, const Program& program) {
 Specs infer_any(const Op& op, std::span<const Spec> inputs) {
   const bool has_rule = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
   if (has_rule && op.cls.plain.load(std::memory_order_relaxed)) return infer(op, inputs);
+  const Inferring inferring;
   return specs_on_shapes(op, inputs, [&](Args shapes) { return apply(op, shapes); });
 }
 
@@ -301,6 +303,12 @@ std::optional<Witness> Program::witness_of(int64_t number) const {
     return Witness{number, found->factor * base.witness.second + found->rest};
   }
   return std::nullopt;
+}
+
+bool Program::is_of_second_witnesses(int64_t number) const {
+  return std::any_of(bases_.begin(), bases_.end(), [&](const Base& base) {
+    return multiple_of(number, base.witness.second).has_value();
+  });
 }
 
 std::string Program::with_names(std::string message) const {

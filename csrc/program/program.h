@@ -159,6 +159,8 @@ class Program : public RefCounted {
 
   // The two numbers that a number made of unknown sizes stands for; none where it is plain.
   std::optional<Witness> witness_of(int64_t number) const;
+  // Whether a number is one that the second witnesses give: ops are inferred with these, too.
+  bool is_of_second_witnesses(int64_t number) const;
 
   // "float32(None, 3)".
   std::string describe(int variable) const;

@@ -13,6 +13,7 @@ namespace {
 
 std::atomic<int> watchers = 0;
 thread_local bool runs_all = false;
+thread_local bool infers = false;
 
 // Held where blocks begin and end: a thread may end while another ends a block of its.
 std::mutex& blocks_change() {
@@ -26,6 +27,16 @@ struct BlocksOfThread {
   RecordedBlock* innermost = nullptr;
 
   Program* program() const { return innermost == nullptr ? nullptr : innermost->program_; }
+
+  // Whether some program that is being built here is such a one.
+  template <typename Is>
+  bool holds(const Is& is) const {
+    const RecordedBlock* block = innermost;
+    while (block != nullptr && (block->program_ == nullptr || !is(*block->program_))) {
+      block = block->below_;
+    }
+    return block != nullptr;
+  }
 
   ~BlocksOfThread() {
     const std::lock_guard<std::mutex> lock(blocks_change());
@@ -56,7 +67,32 @@ RecordedBlock::~RecordedBlock() {
   *place = below_;
 }
 
+Program* recorded_program() { return BlocksOfThread::mine().program(); }
+
+bool is_second_witness_here(const Program& owner, int64_t number) {
+  const BlocksOfThread& mine = BlocksOfThread::mine();
+  return !mine.holds([&](const Program& program) { return &program == &owner; }) &&
+         mine.holds([&](const Program& program) { return program.is_of_second_witnesses(number); });
+}
+
+Program* recorded_owner(int64_t number) {
+  Program* found = nullptr;
+  BlocksOfThread::mine().holds([&](Program& program) {
+    found = program.witness_of(number) ? &program : nullptr;
+    return found != nullptr;
+  });
+  return found;
+}
+
+bool is_recorded_here(const Program& program) {
+  return BlocksOfThread::mine().holds([&](const Program& one) { return &one == &program; });
+}
+
 bool is_recording() { return BlocksOfThread::mine().program() != nullptr; }
+
+Inferring::Inferring() : before_(std::exchange(infers, true)) {}
+
+Inferring::~Inferring() { infers = before_; }
 
 bool run_all(bool is_set) { return std::exchange(runs_all, is_set); }
 
@@ -85,6 +121,10 @@ bool append_creation(const Op& op, Args args, Values& out) {
     ~Adding() { added = before; }
   } const adding;
   added = &op;
+  if (infers && args.empty()) {
+    for (const Spec& spec : infer_any(op, {})) out.push_back(make_ref<ShapeTensor>(spec));
+    return true;
+  }
   std::vector<int> inputs;
   for (Value* arg : args) {
     if (arg->tag != Value::kRaw) return false;

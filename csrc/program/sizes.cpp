@@ -135,15 +135,26 @@ void release_witness(const Witness& witness) {
   state().written.clear();
 }
 
-Program* program_of(int64_t number) {
-  if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
+static Program* owner_of(int64_t number) {
   const std::lock_guard lock(state().mutex);
   const auto itself = state().owners.find(number);
   if (itself != state().owners.end()) return itself->second.second;
+  // A multiple is one by no chance; what has a rest may be near to that of several.
+  for (const auto& [prime, entry] : state().owners) {
+    if (number % prime == 0) return entry.second;
+  }
   for (const auto& [prime, entry] : state().owners) {
     if (entry.second->witness_of(number)) return entry.second;
   }
   return nullptr;
+}
+
+Program* program_of(int64_t number) {
+  if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
+  if (Program* const built = recorded_owner(number)) return built;
+  Program* const owner = owner_of(number);
+  // Where many programs live, a second witness is near a multiple of some program's first one.
+  return owner == nullptr || is_second_witness_here(*owner, number) ? nullptr : owner;
 }
 
 void note_written(int64_t number) {

@@ -22,6 +22,7 @@ constexpr const char* kUsage =
     "\n"
     "  --input NAME=FILE.npy    feeds an input\n"
     "  --output NAME=FILE.npy   writes a result; those without a file are printed\n"
+    "  --output FILE.npy        writes the result, where there is one\n"
     "  --weights OTHER.tlp      values of states from another file\n"
     "  --steps N                runs N times on the same inputs, as training does\n"
     "  --save FILE.tlp          saves the program with its states as they are then\n"
@@ -89,7 +90,8 @@ Options read_options(const std::vector<std::string>& arguments) {
     if (word == "--input") {
       options.inputs.push_back(named(word, value));
     } else if (word == "--output") {
-      options.outputs.push_back(named(word, value));
+      const bool is_named = value.find('=') != std::string::npos;
+      options.outputs.push_back(is_named ? named(word, value) : std::pair(std::string(), value));
     } else if (word == "--weights") {
       options.weights.push_back(value);
     } else if (word == "--save") {
@@ -116,19 +118,24 @@ const RawTensor& elements(const Values& values, size_t at) {
 }
 
 void give(const Options& options, const ProgramFile& file, const Values& found) {
-  for (const auto& [name, path] : options.outputs) {
+  const bool is_one = found.size() == 1;
+  const auto is_of = [&](const auto& output, size_t i) {
+    return output.first.empty() ? is_one : output.first == file.results[i].first;
+  };
+  for (const auto& output : options.outputs) {
     bool is_there = false;
     for (size_t i = 0; i < found.size(); ++i) {
-      if (file.results[i].first != name) continue;
-      write_npy(path, elements(found, i));
+      if (!is_of(output, i)) continue;
+      write_npy(output.second, elements(found, i));
       is_there = true;
     }
     std::string known;
     for (const auto& [each, number] : file.results) known += (known.empty() ? "" : ", ") + each;
-    if (!is_there) refuse("--output must name one of the results: " + known, name);
+    const std::string& got = output.first.empty() ? output.second : output.first;
+    if (!is_there) refuse("--output must name one of the results: " + known, got);
   }
   for (size_t i = 0; i < found.size(); ++i) {
-    const auto is_it = [&](const auto& output) { return output.first == file.results[i].first; };
+    const auto is_it = [&](const auto& output) { return is_of(output, i); };
     if (std::any_of(options.outputs.begin(), options.outputs.end(), is_it)) continue;
     const RawTensor& x = elements(found, i);
     std::cout << file.results[i].first << ": " << to_string(x.spec()) << "\n";

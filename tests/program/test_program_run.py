@@ -162,6 +162,8 @@ def test_what_tl_run_says(runner: Path, tmp_path: Path) -> None:
     assert printed.startswith("x: float32(3,)\nsum: float32(3,)  # state\n_1 = ")
     assert re.search(r"^bench: 3 runs, fastest [\d.e+]+ us, median [\d.e+]+ us$", printed, re.M)
     assert "--steps N" in run(runner, "--help")
+    assert run(runner, path, *fed, "--output", str(tmp_path / "y.npy")) == ""  # there is one result
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.ones(3, np.float32))
     (tmp_path / "half.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-1])
     for words, said in (
         ([], "x: float32(3,); got none"),

@@ -143,3 +143,21 @@ def test_mistakes_are_told(given: Any, argument: str) -> None:
     with pytest.raises(tl.ArgumentError) as caught:
         static.quantize(listing, [y], **given)
     assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("how", sorted(BOUNDS))
+def test_a_program_with_states_is_quantised_from_samples(how: Any) -> None:
+    layer = tl.nn.Linear(48, 48, seed=0)
+    with static.program_guard(static.Program(), static.Program()) as main:
+        static.keep(layer)
+        y = layer(F.tanh(layer(static.data("x", (None, 48)))))  # one weight, twice
+    scope = static.Scope()
+    for name, value in layer.named_parameters():
+        scope.set(name, value.detach())
+    x = np.asarray(batch_of(16))
+    made = static.quantize(main, [y], how, samples=[[x]], scope=scope)
+    executor = static.Executor()
+    (wanted,) = executor.run(main, {"x": x}, [y], scope)
+    (found,) = executor.run(made.program, {"x": x}, list(made.results), scope)
+    assert len(made.layers) == 2 and all(0 < one.error < BOUNDS[how] for one in made.layers)
+    assert abs(found - wanted).max() < 2 * BOUNDS[how] * abs(wanted).max()

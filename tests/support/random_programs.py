@@ -52,6 +52,11 @@ UNARY: tuple[Callable[[Any], Any], ...] = (
     lambda x: x * F.rsqrt(F.mean(x * x, axis=-1, keepdims=True) + 1e-3),
     lambda x: F.cumulative_sum(x, axis=1) / COLUMNS, lambda x: F.log(F.exp(x)),
     lambda x: F.matmul(x, tl.as_raw_tensor(np.eye(COLUMNS)[::-1].copy())) + 0.5,
+    lambda x: F.cond(F.sum(x) > 0, lambda: F.tanh(x) * 1, lambda: F.log(F.exp(x * 0.5))),
+    lambda x: F.scan(lambda c, row: (F.tanh(c + row), _softmax(F.stack([c, row]))[0]),
+                     F.zeros(COLUMNS, dtype="float64"), x)[1],
+    lambda x: F.while_loop(lambda c: c[1] < 3, lambda c: (1 / (1 + F.exp(-c[0])) + x, c[1] + 1),
+                           (x, 0), max_steps=5)[0],
 )  # fmt: skip
 BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: y + x,

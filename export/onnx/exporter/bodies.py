@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .... import _C
+from .... import functional as F
 from ....imperative.finalizers import finalizers_wait
 from ....imperative.levels import stopped, unwrapped
 from ....imperative.sizes import Size
@@ -22,6 +23,7 @@ from .meanings import MEANINGS
 from .site import Site, UnsupportedError
 
 Body = Callable[..., Any]
+_MOST_FACTOR, _MOST_REST = 64, 16  # sizes that follow from others so are read as such by the core
 
 
 def write_body(site: Site) -> list[str] | None:
@@ -44,10 +46,22 @@ class _Recorded:
         self.site = site
         self.listing = Listing()
         self.sizes: dict[tuple[int, int], str] = {}
-        self.inputs = [
-            self.listing.input(f"x{i}", [self._named(size) for size in value.shape], value.dtype)
-            for i, value in enumerate(site.inputs)
-        ]
+        self.inputs = [self._input(f"x{i}", value) for i, value in enumerate(site.inputs)]
+
+    def _input(self, name: str, value: Value) -> Any:
+        """A variable like a value outside.
+
+        Where its sizes follow from those of inputs before it, as those of what is set in a part of
+        an array do, it is the result of a step that makes zeros, and being given stands for them:
+        an input's sizes are what they are.
+        """
+        own = [self._own_if_known(size) for size in value.shape]
+        if None not in own and any(self._is_new(size) for size in value.shape):
+            return stopped(unwrapped(F.zeros(tuple(own), dtype=value.dtype)))
+        return self.listing.input(name, [self._named(size) for size in value.shape], value.dtype)
+
+    def _is_new(self, size: Any) -> bool:
+        return isinstance(size, Size) and (size.first, size.second) not in self.sizes
 
     def _named(self, size: Any) -> Any:
         """A size outside, as an input of the program takes it: an unknown one has a name."""
@@ -57,13 +71,23 @@ class _Recorded:
 
     def _own(self, size: Any) -> Any:
         """What a size outside is in the program."""
-        name = self.sizes.get((size.first, size.second)) if isinstance(size, Size) else None
-        for known, variable, axis in self.listing.sizes():
-            if known == name:
-                return self.listing.shape(variable)[axis]
-        if isinstance(size, int):
+        own = self._own_if_known(size)
+        if own is None:
+            raise UnsupportedError("its attributes follow from sizes of others than its inputs")
+        return own
+
+    def _own_if_known(self, size: Any) -> Any:
+        """The same, a multiple and a rest of a size of the inputs; None: it is no such thing."""
+        if not isinstance(size, Size):
             return size
-        raise UnsupportedError("its attributes follow from sizes of others than its inputs")
+        named = {name: pair for pair, name in self.sizes.items()}
+        roots = [(named[name], v, axis) for name, v, axis in self.listing.sizes() if name in named]
+        for (first, second), variable, axis in roots:
+            factor, left = divmod(size.first - size.second, first - second)
+            rest = size.first - factor * first
+            if left == 0 and 1 <= factor <= _MOST_FACTOR and abs(rest) <= _MOST_REST:
+                return self.listing.shape(variable)[axis] * factor + rest
+        return None
 
     def _attribute(self, expr: Any) -> Any:
         if not isinstance(expr, tuple):
@@ -116,7 +140,10 @@ class _Recorded:
         """The function, and a call of it."""
         site, writer = self.site, self.site.writer
         graph = Graph(is_function=True)
-        given = {x.number: Value(graph.unique(x.name), x.dtype, x.shape) for x in self.inputs}
+        given = {
+            x.number: Value(graph.unique(f"x{i}"), x.dtype, x.shape)
+            for i, x in enumerate(self.inputs)
+        }
         failures = len(writer.failures)
         found = writer.write(graph, self.listing, given, results)
         if len(writer.failures) > failures:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .... import _C
+from ....imperative.sizes import same_size
 from ....ops import Elemwise
 from .dtypes import element_type
 from .graph import Value
@@ -149,8 +150,6 @@ def _once(site: Site, key: Any, shape: tuple[Any, ...], draw: Any) -> str:
 
 
 def _is_same_size(a: Any, b: Any) -> bool:
-    from .site import same_size
-
     return a is b or (type(a) is int and type(b) is int and a == b) or same_size(a, b)
 
 

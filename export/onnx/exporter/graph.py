@@ -50,6 +50,7 @@ class Graph:
         self.lifted: dict[str, Array] = {}  # of a function: constants that calls give it
         self.line = ""  # the user's, of the step that is being written
         self._names: set[str] = set() if outer is None else outer._names
+        self._kept_for_results: set[str] = set()
         self._constants: dict[Any, str] = {}
         self._numbers: MutableMapping[Tree, str] = ChainMap(
             {}, {} if outer is None else outer._numbers
@@ -63,6 +64,17 @@ class Graph:
             name = f"{wanted}_{count}"
         self._names.add(name)
         return name
+
+    def keep_for_results(self, names: Iterable[str]) -> None:
+        """Names that nothing but a result gets; `give_back` frees one for it."""
+        self._kept_for_results = set(names) - self._names
+        self._names |= self._kept_for_results
+
+    def give_back(self, name: str) -> None:
+        """The result is about to get its name."""
+        if name in self._kept_for_results:
+            self._kept_for_results.remove(name)
+            self._names.remove(name)
 
     def node(
         self, op: str, inputs: Sequence[str], count: int = 1, *, domain: str = "", **attrs: Any

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .... import _C
+from ....imperative.sizes import same_size
 from .dtypes import element_type
 from .graph import Value
-from .site import Rule, Site, same_size
+from .site import Rule, Site
 
 
 def as_indices(site: Site, value: Value) -> str:
@@ -139,7 +140,7 @@ def write_topk(site: Site) -> list[str] | None:
     """TopK, and of its results what is not to be left out; all by its key where nothing is."""
     graph, axis = site.graph, site.known("axis")
     skip = site.known("skip")
-    end = skip + site.known("k")
+    end = skip + site.attrs["k"]
     found = graph.node(
         "TopK", [site.x.name, graph.ints([end])], 2, axis=axis, largest=int(site.known("largest")),
         sorted=1,

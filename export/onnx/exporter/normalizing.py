@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .site import Rule, Site, same_size
+from ....imperative.sizes import same_size
+from .site import Rule, Site
 
 
 def _first_axis(site: Site) -> int | None:

@@ -9,13 +9,12 @@ from typing import Any
 
 from .... import _C
 from ....imperative.naming import named_around
-from ....imperative.sizes import Size
+from ....imperative.sizes import Size, same_size
 from ....inspection.files import path_of, replace_file
 from .control_flow import value_info
 from .dtypes import is_exported
 from .graph import OURS, Graph, Value
 from .recording import Recorded, recorded
-from .site import same_size
 from .writer import Failure, Writer, array_of
 
 LEAST_OPSET, MOST_OPSET = 18, 26
@@ -171,6 +170,7 @@ class _Model:
         values, inputs = self._inputs()
         numbers = [*self.given.results.values(), *self.given.next_states.values()]
         refuse(self._failures_of_ports())
+        self.graph.keep_for_results(self._names_of_results())
         found = self.writer.write(self.graph, self.given.program, values, numbers)
         refuse(self.writer.failures)
         outputs = self._outputs(found)
@@ -186,7 +186,7 @@ class _Model:
             ir_version=least_ir_version(self.writer.opset),
         )  # fmt: skip
         if self.writer.assumptions:
-            text = "\n".join(self.writer.assumptions)
+            text = "\n".join(dict.fromkeys(self.writer.assumptions))
             helper.set_model_props(model, {"tensorlike.assumes": text})
         if model.ByteSize() < EXTERNAL_ABOVE:
             check(model)
@@ -226,8 +226,11 @@ class _Model:
             if not is_exported(program.dtype(n))
         ]
 
+    def _names_of_results(self) -> list[str]:
+        return [*self.given.results, *(f"{name}.next" for name in self.given.next_states)]
+
     def _outputs(self, found: Sequence[Value]) -> list[Any]:
-        names = [*self.given.results, *(f"{name}.next" for name in self.given.next_states)]
+        names = self._names_of_results()
         infos = []
         for name, value in zip(names, found, strict=True):
             made = self._named(value.name, name)
@@ -237,6 +240,7 @@ class _Model:
     def _named(self, name: str, wanted: str) -> str:
         """A result under its name: that of a node of its own, where it has another one."""
         name = self.renamed.get(name, name)
+        self.graph.give_back(wanted)
         if name not in self.given_out and name != wanted:
             self.renamed[name] = self.graph.renamed(name, wanted)
             name = self.renamed[name]

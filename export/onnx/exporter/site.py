@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .... import _C
-from ....imperative.sizes import Size
 from .graph import Graph, Value
 from .numbers import Number, Unknown
 
@@ -20,12 +19,6 @@ class Spec(NamedTuple):
 
     dtype: _C.dtype
     shape: tuple[Any, ...]
-
-
-def same_size(a: Any, b: Any) -> bool:
-    """Whether two unknown sizes of one program are the same."""
-    both = isinstance(a, Size) and isinstance(b, Size)
-    return both and (a.first, a.second) == (b.first, b.second)
 
 
 class UnsupportedError(Exception):

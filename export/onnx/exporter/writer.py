@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .... import _C
-from ....imperative.sizes import Size
+from ....imperative.sizes import Size, same_size
 from ....imperative.symbolic import Listing, Step
 from ....ops.declaring import known_declarations
 from .dtypes import element_type, is_exported
 from .graph import OURS, Array, Graph, Value
 from .numbers import ARITHMETIC, Unknown, tree_of
-from .site import Site, Spec, UnsupportedError, same_size
+from .site import Site, Spec, UnsupportedError
 from .spectra import in_pairs, is_complex, write_complex
 
 
@@ -142,7 +142,8 @@ class _Program:
 
     def _checks(self) -> list[str]:
         try:
-            return [check for guard in self.listing.guards() for check in self._check(*guard)]
+            asked = dict.fromkeys(self.listing.guards())  # each once: names of nodes differ
+            return [check for guard in asked for check in self._check(*guard)]
         except UnsupportedError as error:
             self.writer.fail("a question for a size", "", error)
             return []
@@ -155,14 +156,14 @@ class _Program:
         name the node.
         """
         told = f"{self._text(a)} {how} {self._text(b)} is {answer} ({line})"
-        if told not in self.writer.assumptions:
-            self.writer.assumptions.append(told)
-        graph = self.graph
+        times = self.writer.assumptions.count(told)
+        self.writer.assumptions.append(told)
+        graph, name = self.graph, f"assumes: {told}" + (f" ({times + 1})" if times else "")
         op = {"==": "Equal", "<": "Less", "<=": "LessOrEqual"}[how]
         found = graph.one(op, *(graph.ints([self._number(x)]) for x in (a, b)))
         wrong = graph.one("Not", found) if answer else found
         index = graph.one("Cast", wrong, to=element_type(_C.int64))
-        return [graph.one("Gather", graph.ints([0]), index, axis=0, name=f"assumes: {told}")]
+        return [graph.one("Gather", graph.ints([0]), index, axis=0, name=name)]
 
     def _checked(self, value: Value, checks: Sequence[str]) -> Value:
         """The value, which needs the checks."""

@@ -12,17 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from .... import _C
 from .... import functional as F
 from ....imperative import Size, Tensor
+from .element_types import dtype_of
 from .narrow_types import Narrow
 
 
 class Sizes:
-    """Integers and sizes that are not known, in an array."""
+    """Integers and sizes that are not known, in an array.
 
-    def __init__(self, array: Any) -> None:
-        """Of a NumPy array of objects."""
+    Attributes:
+        array: of NumPy, of objects.
+        dtype: that the graph has given them, as a tensor has it.
+    """
+
+    def __init__(self, array: Any, dtype: Any = _C.int64) -> None:
+        """Of both."""
         self.array = array
+        self.dtype = dtype
 
     def listed(self) -> Any:
         """As lists, or one of them alone."""
@@ -30,16 +38,16 @@ class Sizes:
 
     def as_tensor(self) -> Any:
         """As a tensor of a program."""
-        numbers = [F.full((), size, dtype="int64") for size in self.array.reshape(-1)]
+        numbers = [F.full((), size, dtype=self.dtype) for size in self.array.reshape(-1)]
         return F.reshape(F.stack(numbers), self.array.shape)
 
 
-def sized(values: Any) -> Any:
-    """A tensor of int64, or `Sizes` where one is not known."""
+def sized(values: Any, dtype: Any = _C.int64) -> Any:
+    """A tensor, or `Sizes` where one is not known."""
     array = np.array(values, dtype=object)
     if any(isinstance(item, Size) for item in array.reshape(-1)):
-        return Sizes(array)
-    return Tensor(F.asarray(array.astype(np.int64)))
+        return Sizes(array, dtype)
+    return F.astype(F.asarray(array.astype(np.int64)), dtype)
 
 
 def sizes_rule(op: str, given: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
@@ -55,8 +63,14 @@ def sizes_rule(op: str, given: Sequence[Any], attributes: Mapping[str, Any]) -> 
             return None
         else:
             arrays.append(None if value is None else _objects(value))
-    result = found(arrays, attributes)
-    return result if result is None or isinstance(result, Tensor) else sized(result)
+    try:
+        result = found(arrays, attributes)
+    except _C.ShapeError:  # it would need a number, which a tensor has
+        return None
+    if result is None or isinstance(result, Tensor):
+        return result
+    of = dtype_of(attributes["to"]) if op == "Cast" else given[op == "Where"].dtype
+    return sized(result, of)
 
 
 def _is_known(value: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
+from .....imperative.sizes import same_size
 from ..attribute_functions import normal_axis, widths_of
 from ..element_types import converted
 from ..rule_table import rule
@@ -22,7 +23,8 @@ def reshape(x: Any, shape: Sequence[Any], *, allowzero: int) -> Any:
     """Another shape: 0 keeps a size, -1 is what is left."""
     found = []
     for i, size in enumerate(shape):
-        is_kept = not allowzero and size == 0
+        is_as_it_was = i < len(x.shape) and same_size(size, x.shape[i])
+        is_kept = not allowzero and not is_as_it_was and size == 0
         if is_kept and i >= len(x.shape):
             raise _C.ShapeError(
                 "0 must be at the place of a dimension", op="Reshape", argument="shape",
@@ -84,8 +86,13 @@ def expand(x: Any, shape: Sequence[Any]) -> Any:
     rank = max(len(shape), len(x.shape))
     old = [1] * (rank - len(x.shape)) + list(x.shape)
     new = [1] * (rank - len(shape)) + list(shape)
-    target = [a if b == 1 else b for a, b in zip(old, new, strict=True)]
-    return F.broadcast_to(x, tuple(target))
+    return F.broadcast_to(x, tuple(map(_wider, old, new)))
+
+
+def _wider(a: Any, b: Any) -> Any:
+    """The one of two sizes that broadcast which is not 1; one that is not known may be 1, too."""
+    is_one = type(a) is int and a == 1
+    return b if is_one or same_size(a, b) or b != 1 else a
 
 
 @rule

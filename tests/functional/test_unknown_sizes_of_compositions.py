@@ -1,0 +1,110 @@
+"""Calls that Python composes take sizes that are not known, and then any size that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+import tensorlike.functional as F
+from tensorlike import static
+
+ROWS = (5, 1, 2, 30, 3)  # on both sides of where `cdist` takes another way
+SQUARE = ("n", "n")
+
+CALLS: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any]]] = {
+    "cdist": (("n", 4), lambda x: F.cdist(x, x * 2)),
+    "cdist of another order": (("n", 4), lambda x: F.cdist(x, x[:1], p=1.0)),
+    "median": (("n", 4), lambda x: F.median(x, axis=0)),
+    "median of all": (("n", 4), F.median),
+    "cov": (("n", 4), lambda x: F.cov(F.permute_dims(x, (1, 0)))),
+    "corrcoef": (("n", 4), lambda x: F.corrcoef(F.permute_dims(x[:, :2], (1, 0)))),
+    "diag": (("n",), lambda x: F.diag(x, offset=1)),
+    "diagonal": (SQUARE, F.diagonal),
+    "trace": (SQUARE, F.trace),
+    "diff": (("n", 4), lambda x: F.diff(x, axis=0)),
+    "meshgrid": (("n",), lambda x: F.concat(F.meshgrid(x, x + 1), axis=0)),
+    "broadcast_arrays": (("n", 4), lambda x: F.broadcast_arrays(x[:, :1], x[0])[0]),
+    "roll": (("n", 4), lambda x: F.roll(x, (3, -1), axis=(0, 1))),
+    "roll of all": (("n", 4), lambda x: F.roll(x, 7)),
+    "scatter_reduce": (("n", 4), lambda x: F.scatter_reduce(
+        F.zeros_like(x), F.reshape(F.arange(x.shape[0]), (-1, 1)), x, axis=0)),
+    "sliding_window_view": (("n", 4), lambda x: F.sliding_window_view(x, 1, axis=0)),
+    "sliding_window_view in steps": (("n",), lambda x: F.sliding_window_view(x, 1, step=2)),
+    "affine_grid": (("n", 2, 3), lambda x: F.affine_grid(x, (x.shape[0], 1, 3, 4))),
+    "power of a size": (("n", 4), lambda x: x * x.shape[0] ** 2),
+    "broadcast_shapes": (("n", 4), lambda x: F.zeros(tl.broadcast_shapes((x.shape[0], 1), (1, 4)))),
+}  # fmt: skip
+MODES = [
+    {"mode": "nearest"}, {"mode": "nearest-exact"}, {"mode": "bilinear"}, {"mode": "bicubic"},
+    {"mode": "bilinear", "align_corners": True}, {"mode": "bicubic", "antialias": True},
+    {"mode": "bilinear", "antialias": True},
+]  # fmt: skip
+
+
+def _program(shape: Any, function: Callable[[Any], Any]) -> tuple[Any, Any]:
+    program = static.Program()
+    with static.program_guard(program, static.Program()):
+        return program, function(static.data("x", shape))
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("with_gradient", [False, True])
+def test_any_number_of_rows_gives_what_the_call_gives(name: str, with_gradient: bool) -> None:
+    shape, call = CALLS[name]
+    if with_gradient and name in ("broadcast_shapes", "sliding_window_view in steps"):
+        return  # of no element; note 13 says why halves have no gradient
+    function = tl.grad(lambda x: F.sum(F.tanh(call(x)) ** 2)) if with_gradient else call
+    program, y = _program(shape, function)
+    for rows in ROWS:
+        x = np.random.default_rng(rows).standard_normal([rows if n == "n" else n for n in shape])
+        x = x.astype(np.float32)
+        wanted = function(tl.tensor(x)).numpy()
+        found = static.Executor().run(program, {"x": x}, [y])[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, err_msg=f"{rows} rows")
+
+
+@pytest.mark.parametrize("options", MODES, ids=str)
+@pytest.mark.parametrize("size", ["factor", "known", "unknown"])
+def test_images_of_unknown_sizes_are_interpolated(options: dict[str, Any], size: str) -> None:
+    def function(x: Any) -> Any:
+        if size == "factor":
+            return F.interpolate(x, scale_factor=(2, 3), **options)
+        given = (5, 9) if size == "known" else (x.shape[3], x.shape[2])
+        return F.interpolate(x, size=given, **options)
+
+    program, y = _program((1, 2, "h", "w"), function)
+    for h, w in ((4, 7), (8, 8), (2, 1), (1, 40)):
+        x = np.random.default_rng(h).standard_normal((1, 2, h, w)).astype(np.float32)
+        if options.get("align_corners") and size == "unknown" and 1 in (h, w):
+            continue  # a size of one has no step, which is a question for the size
+        wanted = function(tl.tensor(x)).numpy()
+        found = static.Executor().run(program, {"x": x}, [y])[0]
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_scale_that_is_no_integer_wants_a_known_size() -> None:
+    with pytest.raises(tl.ParameterError, match="scale_factor must be an integer where a size"):
+        _program((1, 2, "h", 4), lambda x: F.interpolate(x, scale_factor=1.5))
+    program, y = _program((1, 2, "h", 4), lambda x: F.interpolate(x, scale_factor=(2, 1.5)))
+    assert static.Executor().run(program, {"x": np.ones((1, 2, 3, 4), np.float32)}, [y])[0].shape[
+        2:
+    ] == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (len, "got an integer"), (list, "got an integer"),
+        (lambda x: x.shape[0] * 0.5, "no integer"),
+        (lambda x: x.shape[0] / 2, "a division"), (lambda x: divmod(x.shape[0], 2), "a division"),
+        (lambda x: x.shape[0] ** -1, "a power of -1"),
+        (lambda x: tl.broadcast_shapes(x.shape, (3, 4)), "shapes must broadcast"),
+    ],
+)  # fmt: skip
+def test_what_no_program_can_do_with_a_size_is_said(use: Callable[[Any], Any], said: str) -> None:
+    with pytest.raises(tl.ShapeError, match=said):
+        _program(("n", 4), use)

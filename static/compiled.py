@@ -132,7 +132,8 @@ class CompiledProgram:
             there when it is optimised: of a program that only infers.
 
     Raises:
-        ArgumentError: there is no such pass, or `threads` is no number of threads.
+        ArgumentError: there is no such pass, or `threads` is no number of threads; when it is
+            optimised, a pass has left no program that can run.
         ParameterError: the scope is none.
 
     Example:
@@ -326,6 +327,7 @@ class CompiledProgram:
                 graph = Graph(program, numbers)
                 one(graph)
                 program, numbers = graph._finish(kind)
+                _verified(program, numbers, one.__name__)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
             if str(program) != text:
@@ -339,6 +341,21 @@ class CompiledProgram:
 def list_passes() -> list[tuple[str, str, int]]:
     """Name, purpose and least level of each pass that there is, in their order."""
     return _C.list_passes()
+
+
+def _verified(program: Listing, numbers: tuple[int, ...], name: str) -> None:
+    """Raises where a pass of the user's has made no program.
+
+    Raises:
+        ArgumentError: it reads what is not made before, say.
+    """
+    try:
+        _C.verify_program(program, numbers)
+    except _C.TensorlikeError as error:
+        raise _C.ArgumentError(
+            f"the pass {name} must leave a program that can run", op="CompiledProgram",
+            argument="passes", got=str(error),
+        ) from error  # fmt: skip
 
 
 def _empty_like(program: Listing, kind: type[Listing]) -> Listing:

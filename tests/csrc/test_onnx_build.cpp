@@ -138,6 +138,6 @@ void mutants_are_refused_or_built(int count) {
 int main(int count, char** words) {
   using namespace tensorlike::onnx;
   graphs_in_graphs_are_programs_in_programs();
-  mutants_are_refused_or_built(count > 1 ? std::atoi(words[1]) : 2'000);
+  mutants_are_refused_or_built(count > 1 ? std::atoi(words[1]) : 200'000);
   return tensorlike::tape::failures == 0 ? 0 : 1;
 }

@@ -159,6 +159,6 @@ int main(int count, char** words) {
   elements_are_as_many_as_the_shape_says();
   graphs_in_graphs_end();
   tensors_in_files_lie_in_the_folder();
-  mutants_are_refused_or_read(count > 1 ? std::atoi(words[1]) : 20'000);
+  mutants_are_refused_or_read(count > 1 ? std::atoi(words[1]) : 200'000);
   return tensorlike::tape::failures == 0 ? 0 : 1;
 }

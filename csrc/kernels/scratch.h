@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -11,7 +12,10 @@ namespace tensorlike {
 
 class ScratchBuffer {
  public:
-  // At least `bytes` bytes, aligned to a cache line; what was in it may be lost.
+  // At least `bytes` bytes, aligned to a cache line; what was in it may be lost. Loops multiply
+  // what lies behind their operands, too, in lanes that nobody reads. What the heap leaves there
+  // looks like denormal numbers (halves of pointers, sizes), which some processors take a hundred
+  // times as long for: it is cleared once.
   void* reserve(size_t bytes) {
     if (bytes > bytes_) {
       memory_.reset();
@@ -19,6 +23,7 @@ class ScratchBuffer {
       const size_t rounded = (bytes + 4095) / 4096 * 4096;
       memory_.reset(std::aligned_alloc(64, rounded));
       if (memory_ == nullptr) throw std::bad_alloc();
+      std::memset(memory_.get(), 0, rounded);
       bytes_ = rounded;
     }
     return memory_.get();

@@ -9,6 +9,10 @@ namespace tensorlike {
 Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
                 std::span<const NamedAttr> attrs) {
   const Function* f = registry().find_function(function);
+  if (f == nullptr) {
+    fail(ErrorKind::kArgument, said::op("call"), said::argument("function"),
+         "must be the name of a functional call", said::got(std::string(function)));
+  }
   std::vector<Attr> values;
   if (!f->shared_op) {
     values.reserve(f->spec.attrs.size());

@@ -11,7 +11,14 @@ import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import jit, static
 
-# Nothing beside the size says what kind of tensor is wanted.
+
+def part_set(size: Any) -> tl.Tensor:
+    made = tl.tensor([1.0, 2.0])
+    made[0] = size
+    return made
+
+
+# No variable beside the size says what kind of tensor is wanted.
 USES = {
     "tensor": lambda x: F.sum(x) * tl.tensor(x.shape[0], dtype="float32"),
     "wrapped": lambda x: F.sum(x) * tl.Tensor(x.shape[0]),
@@ -19,6 +26,8 @@ USES = {
     "call": lambda x: F.sum(x) * F.sqrt(x.shape[0]),
     "op": lambda x: F.sum(x) / F.exp(F.divide(x.shape[0] * 2, 7.0)),
     "alone": lambda x: F.log(x.shape[0] + 1),
+    "constant": lambda x: F.sum(x) * (tl.tensor([1.5, 2.0]) * x.shape[0] + 1),
+    "set": lambda x: F.sum(x) * part_set(x.shape[0]),
     "within": lambda x: F.cond(F.sum(x) > -100.0, lambda: F.sqrt(x.shape[0]), lambda: F.sum(x)),
 }
 

@@ -69,3 +69,28 @@ def test_arithmetic_that_a_size_does_not_have_says_how_a_tensor_has_it() -> None
     for use in (lambda n: 1.0 / n, lambda n: n / 2.0, float, lambda n: n * 0.5, lambda n: n**-0.5):
         with pytest.raises(tl.ShapeError, match=r"sqrt\(tensor\(x\.shape\[0\], dtype=x\.dtype\)\)"):
             use(size)
+
+
+@pytest.mark.parametrize(("dtype", "wide"), [("uint8", 300), ("int8", 128), ("uint16", 65_536)])
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_narrow_integer_holds_the_sizes_that_fit_it(dtype: str, wide: int, level: int) -> None:
+    def call(x: Any) -> Any:
+        return x[:1] * x.shape[0] + 1
+
+    listing = tl.Listing()
+    y = call(tl.Tensor(listing.input("x", (None,), dtype)))
+    program = static.CompiledProgram(listing, opt_level=level)
+    traced = jit.trace(input_spec=[jit.InputSpec((None,), dtype)])(call)
+    for count in (3, 5, 100):
+        x = tl.ones((count,), dtype=dtype)
+        for found in (listing.run(y, x), program.run(y, x), traced(x)):
+            assert found.dtype is x.dtype
+            assert found.tolist() == call(x).tolist()
+    x = tl.ones((wide,), dtype=dtype)
+    for run in (
+        call, lambda x: listing.run(y, x), lambda x: program.run(y, x), traced,
+    ):  # fmt: skip
+        with pytest.raises(tl.LiteralRangeError, match=f"must fit {dtype}"):
+            run(x)
+    with pytest.raises(tl.LiteralRangeError, match=f"must fit {dtype}"):
+        listing.input("z", (None,), dtype) * wide

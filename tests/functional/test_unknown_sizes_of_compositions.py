@@ -133,3 +133,17 @@ def test_extremes_of_segments_of_any_number_of_rows_none_included(call: Any, dty
         found = static.Executor().run(program, {"x": given, "ids": names}, ys)
         for function, y in zip(functions, found, strict=True):
             np.testing.assert_array_equal(y, function(tl.tensor(given), tl.tensor(names)).numpy())
+
+
+@pytest.mark.parametrize("offset", [0, 2, -1])
+@pytest.mark.parametrize("shape", [("n", 4), (4, "n")])
+def test_a_diagonal_as_long_as_the_known_side_is_that_of_square_matrices_too(
+    shape: Any, offset: int
+) -> None:
+    program, y = _program(shape, lambda x: F.diagonal(x, offset=offset))
+    for count in (9, 4 + abs(offset), 4 + (-offset if shape[0] == "n" else offset)):
+        x = np.random.default_rng(count).standard_normal(
+            [count if size == "n" else size for size in shape], np.float32
+        )
+        found = static.Executor().run(program, {"x": x}, [y])[0]
+        np.testing.assert_array_equal(found, np.diagonal(x, offset))

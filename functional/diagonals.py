@@ -38,7 +38,9 @@ def _matrices(call: str, x: Any, axis1: Any, axis2: Any) -> Any:
 
 def _count(rows: int, columns: int, offset: int) -> int:
     """The elements of a diagonal."""
-    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    sides = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
+    # A known one first: a size that is not known may then be equal to it.
+    count = min(sorted(sides, key=lambda side: type(side) is not int))
     return builtins.max(count, 0) if type(count) is int else count
 
 

@@ -11,6 +11,7 @@ from ..imperative import (
     DTypeError,
     IndexRangeError,
     ShapeError,
+    Size,
     Tensor,
     TensorLike,
     isdtype,
@@ -22,6 +23,7 @@ from .generated import (
     argsort,
     astype,
     broadcast_to,
+    concat,
     cumulative_sum,
     max,
     maximum,
@@ -213,14 +215,18 @@ def _extreme(
     else:
         info = np.iinfo(x.dtype.name)
         empty = info.min if is_largest else info.max
-    if not x.shape[0]:
+    may_be_empty = isinstance(x.shape[0], Size)
+    if not may_be_empty and not x.shape[0]:
         return zeros((count, *x.shape[1:]), dtype=x.dtype) + empty
     known = elements(ids)
-    if known is not None and (highest := known.max()) >= count:
+    if known is not None and known.size > 0 and (highest := known.max()) >= count:
         raise IndexRangeError(
             f"must be in [0, {count - 1}].", op=call, argument="segment_ids", got=f"{highest}"
         )
     sizes = _sizes(ids, count, are_known)
+    if may_be_empty:  # one row more, which no segment has
+        x = concat([x, zeros((1, *x.shape[1:]), dtype=x.dtype) + empty])
+        ids = concat([astype(ids, dtype="int64"), zeros((1,), dtype="int64") + count])
     by_value = argsort(x, axis=0)
     by_segment = argsort(take(ids, by_value), axis=0)
     order = take_along_axis(by_value, by_segment, axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn, cast
 
-from .. import _C
+from .. import _C, ops
 
 
 class Size:
@@ -181,6 +181,10 @@ class Size:
             self._refuse("a division")
         return NotImplemented
 
+    def as_tensor_like(self, dtype: Any = None) -> Any:
+        """The number as a value of the program, of no dimensions."""
+        return ops.Fill(shape=(), fill_value=cast(int, self), dtype=dtype)()[0]
+
     def _refuse(self, what: str) -> NoReturn:
         if self.kept is not None:
             self.refuse_kept()
@@ -188,7 +192,8 @@ class Size:
             "an unknown size may be added, subtracted, multiplied, compared, and given to ops",
             op="Size",
             got=what,
-            fix="give the size a number, or let the ops see it: mean(x), reshape(x, (-1,))",
+            fix="give the size a number, let the ops see it: mean(x), reshape(x, (-1,)), or "
+            "compute with it as a tensor: 1 / sqrt(tensor(x.shape[0], dtype=x.dtype))",
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from .. import _C
 from ..ops import OpBase
@@ -178,6 +178,17 @@ class Listing(_C.Program):
         results, _ = program_file.read(data, listing)
         return listing, tuple(map(listing.symbol, results.values()))
 
+    def __reduce__(self) -> NoReturn:
+        """A program says in bytes what it gives; what copies and pickles would not know that."""
+        raise _C.ParameterError(
+            "a program must not be pickled or copied by Python, which cannot tell its results",
+            op="pickle", got=f"a {type(self).__name__}", fix=self.how_kept(),
+        )  # fmt: skip
+
+    def how_kept(self) -> str:
+        """What keeps and copies it instead."""
+        return "to_bytes(results) and from_bytes keep it"
+
     def _own(self, x: Any) -> SymbolicTensor:
         """The symbolic tensor under wrappers and tracers."""
         symbol = stopped(unwrapped(x))
@@ -232,6 +243,10 @@ class SymbolicTensor(_C.TensorBase):
     def lift(self, other: Any) -> SymbolicTensor:
         """A value beside a symbolic tensor is a captured constant."""
         return self.listing.symbol(self.listing.capture(other))
+
+    def __reduce__(self) -> NoReturn:
+        """It is nothing without its program."""
+        self.listing.__reduce__()
 
     def __repr__(self) -> str:
         """The name and what is known."""

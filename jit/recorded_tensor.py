@@ -75,13 +75,14 @@ class RecordedListing(Program):
         """What stands for a variable: with its value, while the program is recorded."""
         if self.recording is None:
             return super().symbol(number)
-        return RecordedTensor(self, number, self._made_of_nothing(number))
+        return RecordedTensor(self, number, self._made_of_constants(number))
 
-    def _made_of_nothing(self, number: int) -> Any:
-        """The value of what the last op has just made, which has no arguments."""
-        outputs = self.steps()[-1][2]
+    def _made_of_constants(self, number: int) -> Any:
+        """The value of what the last op has just made, of no arguments or of captured values."""
+        _, inputs, outputs, *_ = self.steps()[-1]
+        variables = self.variables() if inputs else ()
         with _C.Recording(None):
-            return self._last_op()()[outputs.index(number)]
+            return self._last_op()(*[variables[n][2] for n in inputs])[outputs.index(number)]
 
     def note_shape(self, number: int, shape: tuple[int, ...]) -> None:
         """Keeps what a shape is in this call, if the program does not know it."""

@@ -74,6 +74,10 @@ class Copied(Listing):
         program = cast("Program", self)  # the one class that is made of this
         return in_evaluation(program) if for_test else copy(program)
 
+    def how_kept(self) -> str:
+        """What keeps and copies it instead of pickles."""
+        return "program.clone() copies it, and static.save and static.load keep it in a file"
+
     def prune(self, targets: Any) -> Program:
         """The part of the program that some variables need; no state changes in it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class Scope(_C.Scope):
             value: a tensor-like, or data.
         """
         super().set(name, _value(value))
+
+    def __reduce__(self) -> NoReturn:
+        """It has no copies: values of the parents would be in them, or be missing."""
+        raise _C.ParameterError(
+            "a scope must not be pickled or copied by Python", op="pickle", got="a Scope",
+            fix="set what find_var gives for its names() in another scope; static.save keeps the "
+            "states of a program in a file",
+        )  # fmt: skip
 
 
 _global = Scope()

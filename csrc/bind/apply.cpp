@@ -223,7 +223,7 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
            said::got(Py_TYPE(args[0])->tp_name));
     }
     for (size_t i = 0; i < n; ++i) {
-      held.push_back(own(wrap(as_raw(args[i], Py_None), types.tensor)));
+      held.push_back(own(wrap(as_value(args[i], Py_None), types.tensor)));
       lifted.push_back(held.back().get());
     }
     args = lifted.data();

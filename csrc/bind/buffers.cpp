@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bind/elements.h"
+#include "bind/programs.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -115,7 +116,17 @@ bool is_wide_integer(PyObject* object, const Literal& literal) {
   return PyLong_CheckExact(object) != 0 && std::holds_alternative<double>(literal);
 }
 
+Ref<Value> as_value(PyObject* object, PyObject* dtype) {
+  if (!is_size(object)) return as_raw(object, dtype);
+  return to_value(own(PyObject_CallMethod(object, "as_tensor_like", "O", dtype)).get());
+}
+
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
+  if (is_size(object)) {  // the number that stands for it is none of its own
+    fail(ErrorKind::kShape, said::op("tensor"), "an array must be made of numbers",
+         said::got("a size that is not known"),
+         said::fix("tensor(size, dtype=x.dtype) is one of the program"));
+  }
   Ref<RawTensor> raw;
   Literal literal;
   if (is_tensor_like(object) && value_of(object) != nullptr) {

@@ -54,19 +54,19 @@ PyObject* item_in(PyObject* tensor_like) {
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {
+  const std::string name(value ? value->type->name() : "tensor-like");
   while (value && value->tag != Value::kRaw) {
     Ref<Value> inner;
     if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
     if (value->tag == Value::kOther) inner = named_elements(*value);
-    if (!inner) {
-      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.",
-           said::missing("elements"));
-    }
     value = inner;
   }
-  if (!value)
-    fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.",
+  if (!value) {
+    fail(ErrorKind::kDispatch, "a value is needed; a ", name, " has no elements",
+         said::fix("control flow that depends on elements is recorded by jit.to_static, or by "
+                   "functional.cond and functional.while_loop"),
          said::missing("elements"));
+  }
   static_cast<RawTensor*>(value.get())->ready("read");
   return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
 }

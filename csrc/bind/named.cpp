@@ -107,7 +107,7 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
       is_known = is_known && place >= 0;
       if (place < 0) continue;
       if (!is_own_wrapper(Py_TYPE(all[at])) && !is_tensor_like(all[at])) {
-        converted.push_back(own(wrap(as_raw(all[at], Py_None), types.tensor)));
+        converted.push_back(own(wrap(as_value(all[at], Py_None), types.tensor)));
         all[at] = converted.back().get();
       }
       given[at] = nullptr;  // it is told by its shape

@@ -170,6 +170,8 @@ PyObject* from_op(const Op& op);
 
 // Elements: numbers, lists, arrays; a Tensor's own. Copies what others could write to.
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype);
+// The same of a size that is not known too: an op of the program gives its number.
+Ref<Value> as_value(PyObject* object, PyObject* dtype);
 // A Python number as a literal; false for anything else.
 bool to_literal(PyObject* object, Literal& literal);
 // Whether it is an integer beyond int64, which the literal holds rounded.

@@ -75,7 +75,7 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     note_read(data);
     const bool keeps = is_tensor_like(data) && dtype == Py_None;
-    Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
+    Ref<Value> value = keeps ? to_value(data) : as_value(data, dtype);
     if (takes_it && records != nullptr && is_wanted(cls, records)) {
       value = leaf_of(std::move(value));
     }
@@ -267,7 +267,7 @@ PyObject* tensor_from(PyObject*, PyObject* args) {
   PyObject* data = nullptr;
   PyObject* dtype = Py_None;
   if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
-  return guarded_call("tensor", [&] { return wrap(as_raw(data, dtype), types.tensor); });
+  return guarded_call("tensor", [&] { return wrap(as_value(data, dtype), types.tensor); });
 }
 
 PyMethodDef wrappers_functions[] = {

@@ -99,7 +99,7 @@ bool apply_shape(const Op& op, Args args, Values& out) {
   Specs specs;
   for (Value* arg : args) specs.push_back(spec_of(op.name(), *arg));
   if (&op.cls == &registry().constant()) {
-    out.push_back(make_ref<ShapeTensor>(make_const(op, &specs[0])->spec()));
+    out.push_back(make_ref<ShapeTensor>(spec_of_const(op, &specs[0])));
     return true;
   }
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;

@@ -319,6 +319,19 @@ class Builder {
   Calls* calls_ = &own_;  // of the program that is being built: the model's, or one in an op
 };
 
+void check_names(const Graph& graph, const Fed& fed) {
+  std::set<std::string> names;
+  for (const ValueInfo& input : graph.inputs) names.insert(input.name);
+  for (const auto& [name, value] : graph.initializers) names.erase(name);
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, value] : fed) {
+    if (names.count(name) > 0) continue;
+    fail(ErrorKind::kArgument, said::op("onnx"), "what is fed must be inputs of the model",
+         said::got(name), said::fix(known.empty() ? "feed nothing" : "its inputs are " + known));
+  }
+}
+
 // The inputs from which a variable follows.
 std::set<std::string> inputs_behind(const Program& program, int variable) {
   std::set<int> wanted{variable};
@@ -347,6 +360,7 @@ Built build_program(const Model& model, const Fed& fed) {
     fail(ErrorKind::kArgument, said::op("onnx"), "the core must have a meaning of all ops",
          said::got("none of " + names), said::fix("convert the model in Python, which has more"));
   }
+  check_names(model.graph, fed);
   int64_t left = kMostNodes;
   std::set<std::string> fixed;
   while (true) {

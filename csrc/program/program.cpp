@@ -6,6 +6,7 @@
 
 #include "op/infer.h"
 #include "op/registry.h"
+#include "program/literal_sizes.h"
 #include "program/reader.h"
 #include "program/recording.h"
 #include "tensor/body.h"
@@ -214,6 +215,8 @@ std::vector<int> Program::append(Step step) { return append(std::move(step), fal
 std::vector<int> Program::append(Step step, bool reads_attributes) {
   const Op& op = *step.op;
   try {
+    if (reads_attributes && has_unknown_sizes()) Reader(*this, &op).read(step);
+    const LiteralSizes sizes(!step.exprs.empty());
     Specs given;
     for (int input : step.inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
     Specs specs = infer_any(op, given);
@@ -222,7 +225,6 @@ std::vector<int> Program::append(Step step, bool reads_attributes) {
       open_sizes(specs, others);
       return finish(std::move(step), specs, others);
     }
-    if (reads_attributes) Reader(*this, &op).read(step);
     Specs other_given;
     for (int input : step.inputs) {
       other_given.push_back(variables_[static_cast<size_t>(input)].other);

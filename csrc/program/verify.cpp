@@ -3,6 +3,7 @@
 
 #include "op/tile_program.h"
 #include "program/holder.h"
+#include "program/literal_sizes.h"
 #include "program/passes.h"
 
 namespace tensorlike {
@@ -79,6 +80,7 @@ class Verifier {
       given.push_back(variable(input).spec);
     }
     for (const auto& [index, expr] : step.exprs) check_expr(expr);
+    const LiteralSizes sizes(!step.exprs.empty());
     const Specs found = infer_any(*step.op, given);
     if (found.size() != step.outputs.size()) {
       refuse(name, "must have as many results as it gives", std::to_string(step.outputs.size()));

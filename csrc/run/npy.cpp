@@ -1,5 +1,6 @@
 #include "run/npy.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -57,6 +58,7 @@ class Header {
   std::optional<DType> dtype;
   std::optional<bool> is_fortran;
   std::optional<Dims> shape;
+  bool is_big_endian = false;
 
  private:
   [[noreturn]] void refuse(const std::string& got) const {
@@ -89,11 +91,12 @@ class Header {
     at_ = end + 1;
     return found;
   }
-  DType described(std::string_view name) const {
+  DType described(std::string_view name) {
+    is_big_endian = name.starts_with('>');
+    const std::string here = is_big_endian ? "<" + std::string(name.substr(1)) : std::string(name);
     for (const Named& each : kDescriptions) {
-      if (each.name == name) return each.dtype;
+      if (each.name == here) return each.dtype;
     }
-    if (!name.empty() && name[0] == '>') refuse("big-endian numbers");
     refuse("the dtype " + std::string(name.substr(0, 20)));
   }
   void read_shape() {
@@ -119,6 +122,13 @@ class Header {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& got) {
   fail(ErrorKind::kArgument, said::op("read_npy"), path, " must be an .npy file", said::got(got));
+}
+
+void swap_bytes(RawTensor& x) {
+  const auto word = static_cast<std::ptrdiff_t>(
+      kind_of(x.dtype) == Kind::kComplex ? size_of(x.dtype) / 2 : size_of(x.dtype));
+  char* const end = x.data + x.count * static_cast<int64_t>(size_of(x.dtype));
+  for (char* at = x.data; at != end; at += word) std::reverse(at, at + word);
 }
 
 // Elements as they lie: in the order of a shape that is turned round.
@@ -163,6 +173,7 @@ Ref<RawTensor> read_npy(const std::string& path) {
   const Ref<RawTensor> made = RawTensor::empty(*header.dtype, *header.shape);
   in.read(made->data, static_cast<std::streamsize>(bytes));
   if (!in) refuse(path, "one that ends too soon");
+  if (header.is_big_endian) swap_bytes(*made);
   if (made->dtype == DType::kBool) {
     for (int64_t i = 0; i < made->count; ++i) made->data[i] = static_cast<char>(made->data[i] != 0);
   }

@@ -111,17 +111,25 @@ ConstOp::ConstOp(const OpClass& cls, Ref<RawTensor> value) : Op(cls), array(std:
 
 Ref<ConstOp> const_op(Literal literal) { return make_ref<ConstOp>(registry().constant(), literal); }
 
-Ref<RawTensor> make_const(const Op& op, const Spec* like) {
+Spec spec_of_const(const Op& op, const Spec* like) {
   const auto& constant = static_cast<const ConstOp&>(op);
   const Device device = results_device(op, like == nullptr ? default_device : like->device);
   if (constant.array) {
-    const DType dtype = constant.dtype.value_or(constant.array->dtype);
-    return moved(dtype == constant.array->dtype ? *constant.array : *cast(*constant.array, dtype),
-                 device);
+    return {constant.dtype.value_or(constant.array->dtype), constant.array->shape, device};
   }
   const Kind kind = kind_of(*constant.literal);
   const DType natural = like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
-  return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal, device);
+  const DType dtype = constant.dtype.value_or(natural);
+  if (!literals_are_sizes) check_literal(*constant.literal, dtype);
+  return {dtype, {}, device};
+}
+
+Ref<RawTensor> make_const(const Op& op, const Spec* like) {
+  const auto& constant = static_cast<const ConstOp&>(op);
+  const Spec made = spec_of_const(op, like);
+  if (!constant.array) return RawTensor::scalar(made.dtype, *constant.literal, made.device);
+  const bool is_cast = made.dtype != constant.array->dtype;
+  return moved(is_cast ? *cast(*constant.array, made.dtype) : *constant.array, made.device);
 }
 
 }  // namespace tensorlike

@@ -125,7 +125,13 @@ bool leaves_alone(const Op& op, DType dtype);
 // False while the engine wants to see every launch, small ones too.
 inline bool small_launches_are_direct = true;
 
-// Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
+// Whether literals are numbers that stand for sizes: what a dtype holds is seen when these come.
+inline thread_local bool literals_are_sizes = false;
+
+// Const: what it makes beside `like` (null: the default); ErrorKind::kOverflow as for
+// check_literal.
+Spec spec_of_const(const Op& op, const Spec* like);
+// The value, as a RawTensor of the dtype that suits beside `like`.
 Ref<RawTensor> make_const(const Op& op, const Spec* like);
 
 // The op that carries a literal or an array. Arrays are kept as RawTensors.

@@ -275,6 +275,37 @@ def test_large_models_keep_their_weights_beside_them(tmp_path: Path) -> None:
     assert_same(session.run(None, {"x": x})[0], array_of(network(tl.tensor(x))))
 
 
+def test_weights_beside_a_model_that_is_replaced_go_with_it(tmp_path: Path) -> None:
+    network = tl.nn.Sequential(tl.nn.Linear(64, 64, seed=0), tl.nn.Tanh())
+    path, beside = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
+    onnx.save(network, path, inputs={"x": ("n", 64)}, external_above=1000)
+    with pytest.raises(tl.ArgumentError):
+        onnx.save(F.tanh, path, inputs={"x": ((3,), "complex64")})
+    assert beside.exists()  # nothing was replaced
+    onnx.save(network, path, inputs={"x": ("n", 64)})
+    assert not beside.exists()
+
+
+def test_a_file_beside_a_model_that_is_not_known_to_be_its_weights_stays(tmp_path: Path) -> None:
+    path, beside = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
+    beside.write_bytes(b"own")
+    for before in (None, b"no model", standard.ModelProto(producer_name=beside.name)):
+        if isinstance(before, bytes):
+            path.write_bytes(before)
+        elif before is not None:
+            standard.save(before, path)
+        onnx.save(F.tanh, path, inputs={"x": (3,)})
+        assert beside.read_bytes() == b"own"
+    deep = tmp_path / "deep"
+    deep.mkdir()
+    network = tl.nn.Linear(64, 64, seed=0)
+    onnx.save(network, deep / "model.onnx", inputs={"x": ("n", 64)}, external_above=1000)
+    path.unlink()
+    path.symlink_to(deep / "model.onnx")
+    onnx.save(F.tanh, path, inputs={"x": (3,)})
+    assert beside.read_bytes() == b"own"
+
+
 def test_saving_verifies_at_two_sizes(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(Network(), path, inputs={"x": ("batch", 4)}, verify=True)

@@ -174,6 +174,13 @@ def test_all_ops_that_the_core_lacks_are_named_at_once(tmp_path: Path) -> None:
     assert "none of Bernoulli, Vanish" in done.stderr
 
 
+def test_a_name_that_is_no_input_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    network(tmp_path / "model.onnx")
+    done, _ = run(tmp_path / "model.onnx", tmp_path, {"zz": np.ones((1, 3, 8, 8), np.float32)})
+    assert done.returncode == 1
+    assert "what is fed must be inputs of the model; got zz; its inputs are x" in done.stderr
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     for data in (b"", b"\x00", b"\xff" * 40, b"onnx"):

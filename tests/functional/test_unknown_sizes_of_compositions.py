@@ -108,3 +108,42 @@ def test_a_scale_that_is_no_integer_wants_a_known_size() -> None:
 def test_what_no_program_can_do_with_a_size_is_said(use: Callable[[Any], Any], said: str) -> None:
     with pytest.raises(tl.ShapeError, match=said):
         _program(("n", 4), use)
+
+
+@pytest.mark.parametrize("call", [F.segment_max, F.segment_min])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_extremes_of_segments_of_any_number_of_rows_none_included(call: Any, dtype: str) -> None:
+    def of(x: Any, ids: Any) -> Any:
+        return call(x, ids, 4)
+
+    def slope(x: Any, ids: Any) -> Any:
+        return tl.grad(lambda x: F.sum(F.tanh(F.clip(of(x, ids), -9, 9)) ** 2))(x)
+
+    functions = [of, slope] if dtype == "float32" else [of]
+    program = static.Program()
+    with static.program_guard(program):
+        x, ids = static.data("x", (None, 3), dtype), static.data("ids", (None,), "uint8")
+        ys = [function(tl.Tensor(x), tl.Tensor(ids)) for function in functions]
+    for count in (5, 0, 1, 30, 2):
+        rng = np.random.default_rng(count)
+        given = rng.integers(-3, 4, (count, 3)).astype(dtype)  # with equal ones
+        if dtype == "float32" and count == 30:
+            given[rng.integers(0, 30, 4), 0] = np.nan
+        names = rng.integers(0, 4, count).astype(np.uint8)
+        found = static.Executor().run(program, {"x": given, "ids": names}, ys)
+        for function, y in zip(functions, found, strict=True):
+            np.testing.assert_array_equal(y, function(tl.tensor(given), tl.tensor(names)).numpy())
+
+
+@pytest.mark.parametrize("offset", [0, 2, -1])
+@pytest.mark.parametrize("shape", [("n", 4), (4, "n")])
+def test_a_diagonal_as_long_as_the_known_side_is_that_of_square_matrices_too(
+    shape: Any, offset: int
+) -> None:
+    program, y = _program(shape, lambda x: F.diagonal(x, offset=offset))
+    for count in (9, 4 + abs(offset), 4 + (-offset if shape[0] == "n" else offset)):
+        x = np.random.default_rng(count).standard_normal(
+            [count if size == "n" else size for size in shape], np.float32
+        )
+        found = static.Executor().run(program, {"x": x}, [y])[0]
+        np.testing.assert_array_equal(found, np.diagonal(x, offset))

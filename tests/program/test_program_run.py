@@ -114,6 +114,21 @@ def test_arrays_of_every_dtype_go_in_and_out(
     np.testing.assert_array_equal(found, np.flip(given, 1))
 
 
+@pytest.mark.parametrize("dtype", [">h", ">u4", ">q", ">e", ">f", ">d", ">F", ">D"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_with_the_high_byte_first_are_read(
+    runner: Path, tmp_path: Path, dtype: str, order: str
+) -> None:
+    given = np.array(np.arange(24).reshape(2, 3, 4) * 300, dtype=dtype, order=order)  # type: ignore[call-overload]
+    given[0, 0, 0] = 7
+    assert given.dtype.byteorder == ">"
+    listing = tl.Listing()
+    y = F.flip(tl.Tensor(listing.input("x", (2, "n", 4), given.dtype.name)), axis=1)
+    (found,) = results_of(runner, tmp_path, listing.to_bytes(y), {"x": given}).values()
+    assert found.dtype == given.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(found, np.flip(given, 1))
+
+
 def counting() -> bytes:
     """A program of a state: it adds its input to what it has."""
     listing = tl.Listing()

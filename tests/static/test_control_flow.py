@@ -9,7 +9,7 @@ import pytest
 
 import tensorlike as tl
 import tensorlike.functional as F
-from tensorlike import static
+from tensorlike import jit, static
 
 
 def seeds_example() -> tuple[Any, Any, Any]:
@@ -290,3 +290,24 @@ def test_steps_of_blocks_draw_as_a_loop_of_python_does() -> None:
             y = tl.nn.Dropout(0.5)(y + 1.0)
         np.testing.assert_array_equal(found, np.stack(wanted))
         np.testing.assert_array_equal(summed, y.numpy())
+
+
+@pytest.mark.parametrize("how", ["if", "while"])
+def test_python_that_asks_for_elements_is_told_how_control_flow_is_recorded(how: str) -> None:
+    def call(x: Any) -> Any:
+        if how == "if":
+            return x if F.sum(x) > 0 else -x
+        while F.sum(x) < 10:
+            x = x + 1
+        return x
+
+    said = r"^a value is needed; .* has no elements; control flow .* by jit\.to_static, or by "
+    with static.program_guard(static.Program()):
+        x = static.data("x", (2,))
+        for given in (x, tl.Tensor(x)):
+            with pytest.raises(tl.DispatchError, match=said):
+                call(given)
+        jit.to_static(call)(tl.Tensor(x))
+    with pytest.raises(tl.DispatchError, match=said):
+        jit.trace(symbolic=True)(call)(tl.tensor([1.0, 2.0]))
+    assert jit.trace(symbolic=True)(jit.to_static(call))(tl.tensor([5.0, 6.0])).tolist() == [5, 6]

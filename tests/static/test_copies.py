@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -222,3 +224,25 @@ def test_gradients_are_found_by_the_names_of_their_parameters() -> None:
     found = training("mlp")
     for program in (found.main, found.main.clone()):
         assert program.block.has_var("first.weight@GRAD")
+
+
+@pytest.mark.parametrize("how", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_programs_and_scopes_say_what_copies_and_keeps_them(how: Any) -> None:
+    with static.program_guard(static.Program()) as program:
+        x = static.data("x", (None,))
+    listing = tl.Listing()
+    for given, said in (
+        (
+            program,
+            r"got a Program; program\.clone\(\) copies it, and static\.save and static\.load",
+        ),
+        (static.CompiledProgram(program), r"program\.clone\(\) copies it"),
+        (x, r"program\.clone\(\) copies it"),
+        (listing, r"got a Listing; to_bytes\(results\) and from_bytes keep it"),
+        (static.Scope(), r"got a Scope; set what find_var gives for its names\(\)"),
+    ):
+        if how is copy.copy and isinstance(given, static.CompiledProgram):
+            continue  # which shares the program
+        with pytest.raises(tl.ParameterError, match=said) as caught:
+            how(given)
+        assert isinstance(caught.value, TypeError)  # as of what pickles know to have no form

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 from .... import _C
 from ....imperative.naming import named_around
 from ....imperative.sizes import Size, same_size
-from ....inspection.files import path_of, replace_file
+from ....inspection.files import path_of, read_file, replace_file
 from .control_flow import value_info
 from .dtypes import is_exported
 from .graph import OURS, Graph, Value
@@ -96,7 +97,8 @@ def save(
         verify: whether ONNX Runtime runs the model, on random numbers and at two values of each
             size that is not known, before the file is written; its results must be the program's.
         external_above: models of more bytes keep their weights in a second file of the same
-            folder, `path` with ``.data`` behind it.
+            folder, `path` with ``.data`` behind it. A model without such a file removes the one
+            of the model that it replaces, where that kept its weights there.
 
     Raises:
         ArgumentError: there are ops that ONNX cannot say; or, with `verify`, that ONNX Runtime has
@@ -127,13 +129,35 @@ def save(
         )  # fmt: skip
     if verify:
         verify_model(model, given)
-    if model.ByteSize() <= external_above:
-        replace_file(path, model.SerializeToString())
-        return
     beside = path.with_name(path.name + ".data")
+    if model.ByteSize() <= external_above:
+        is_left_over = keeps_weights_in(path, beside)
+        replace_file(path, model.SerializeToString())
+        if is_left_over:
+            beside.unlink(missing_ok=True)
+        return
     beside.unlink(missing_ok=True)  # onnx would write behind what is there
     onnx.save_model(
         model, path, save_as_external_data=True, location=beside.name, size_threshold=1024
+    )
+
+
+def keeps_weights_in(path: Path, beside: Path) -> bool:
+    """Whether a model in a file has its weights in another one: no where that is not certain."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    if any(file.is_symlink() or not file.is_file() for file in (path, beside)):
+        return False  # where links lead, other models may read what is beside them
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(read_file(path, "onnx.save"))
+    except (DecodeError, OSError):
+        return False
+    return any(
+        tensor.data_location == onnx.TensorProto.EXTERNAL
+        and any(one.key == "location" and one.value == beside.name for one in tensor.external_data)
+        for tensor in model.graph.initializer
     )
 
 

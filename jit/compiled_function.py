@@ -14,7 +14,6 @@ from typing import Any
 from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
-from ..imperative.sizes import Size
 from ..inspection.profiler import profile
 from .around_function import AroundFunction
 from .concrete_program import ConcreteProgram
@@ -27,7 +26,7 @@ from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
 from .recorded_program import RecordedProgram
 from .recording import Recording, current_recording, says_excluded
-from .signature import argument_names, refuse_kept_sizes, signature
+from .signature import argument_names, is_of_another_program, refuse_kept_sizes, signature
 from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
@@ -101,10 +100,9 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors, key, shapes = signature(args, kwargs)
-        if any(type(size) is Size for shape in shapes for size in shape):
-            return self.recorded_form()(*args, **kwargs)  # sizes of another program: a part of it
-        programs = self._programs.get(key)
-        if programs is None:
+        if is_of_another_program(args, kwargs, shapes):
+            return self.recorded_form()(*args, **kwargs)
+        if (programs := self._programs.get(key)) is None:
             programs = self._programs[key] = Programs()
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
@@ -247,8 +245,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             default_stream.give_back(state)
             programs.fixed.add(shapes)
             made, found = self._record(programs, tensors, args, kwargs, None)
-            made.cause = f"sizes that no program with unknown sizes takes{why}"
-            pattern = None
+            made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         if change is not None:
             made.cause = str(change)
         elif pattern is not None and self.input_spec is None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
-from ..imperative import Listing, Tensor
+from ..imperative import Listing, SymbolicTensor, Tensor
 from ..imperative.levels import is_differentiated
 from ..imperative.sizes import Size
 from ..imperative.trees import flatten, leaves_of
@@ -53,6 +53,13 @@ def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any],
     is_paused = _C.paused_level() >= 0  # within `no_grad` nothing that is made has a history
     key = parts, named, is_paused, _C.default_device()
     return tensors, key, tuple([x.shape for x in tensors])
+
+
+def is_of_another_program(args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> bool:
+    """Whether a call is a part of what is being built: on its variables, or of its sizes."""
+    if any(isinstance(x, SymbolicTensor) for x in (*args, *kwargs.values())):
+        return True
+    return any(type(size) is Size for shape in shapes for size in shape)
 
 
 def argument_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

@@ -52,6 +52,24 @@ def test_a_function_takes_variables_of_unknown_size_at_its_first_call_and_later(
     assert len(function.programs()) == 1  # of the call at once: the others are the listings'
 
 
+def test_control_flow_on_a_bare_variable_of_unknown_size_is_recorded() -> None:
+    @jit.to_static
+    def halved(x: Any) -> Any:
+        if F.sum(x) > 0:
+            x = x - 1
+        while F.max(F.abs(x)) > 1:
+            x = x / 2
+        return x
+
+    main = static.Program()
+    with static.program_guard(main):
+        y = halved(static.data("x", (None, 2)))
+    for rows in (1, 4, 2):
+        x = np.random.default_rng(rows).standard_normal((rows, 2)).astype(np.float32) * 9
+        (found,) = static.Executor().run(main, {"x": x}, [y])
+        np.testing.assert_array_equal(found, halved(tl.tensor(x)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_function_learns_within_a_static_program_of_unknown_batch(
     kind: Callable[[Any], Any],

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper
 from support.onnx_models import by_onnxruntime, model_of, port, weight
-from support.tl_run import run
+from support.tl_run import by_both_readers
 
 import tensorlike as tl
 
@@ -76,12 +75,7 @@ def drawn(seed: int) -> tuple[Any, dict[str, Any]]:
 def test_a_recurrence_of_bytes_is_that_of_onnxruntime(seed: int, tmp_path: Path) -> None:
     proto, feed = drawn(seed)
     wanted = by_onnxruntime(proto, feed, threads=1)
-    found = tl.export.onnx.load(proto).named(feed).values()
-    path = tmp_path / "model.onnx"
-    onnx.save(proto, path)
-    done, by_core = run(path, tmp_path, feed)
-    assert done.returncode == 0, done.stderr
-    for ours, own, theirs in zip(found, by_core, wanted, strict=True):
+    for (ours, own), theirs in zip(by_both_readers(proto, tmp_path, feed), wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
         np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-5)
 

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper
 from support.onnx_models import by_onnxruntime, model_of, port
-from support.tl_run import run
-
-import tensorlike as tl
+from support.tl_run import by_both_readers
 
 
 def mask_of(rng: Any, batch: int, queries: int, keys: int) -> Any:
@@ -75,12 +72,7 @@ def test_attention_is_that_of_onnxruntime(op: str, seed: int, tmp_path: Path) ->
         [port(n, None) for n in made], imports=[helper.make_opsetid("com.microsoft", 1)],
     )  # fmt: skip
     wanted = by_onnxruntime(proto, feed)
-    found = tl.export.onnx.load(proto).named(feed).values()
-    path = tmp_path / "model.onnx"
-    onnx.save(proto, path)
-    done, by_core = run(path, tmp_path, feed)
-    assert done.returncode == 0, done.stderr
-    for ours, own, theirs in zip(found, by_core, wanted, strict=True):
+    for (ours, own), theirs in zip(by_both_readers(proto, tmp_path, feed), wanted, strict=True):
         # Where all keys are hidden, -10,000 takes the last bits of all scores.
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-3)
         np.testing.assert_allclose(own, theirs, rtol=0, atol=2e-3)

@@ -128,13 +128,7 @@ def _merges_other_functions(graph: Any, place: int, step: Any) -> bool:
 
 
 def _forgets_a_factor(graph: Any, place: int, step: Any) -> bool:
-    if not _is(step, "multiply"):
-        return False
-    try:
-        graph.replace(step.outputs[0], step.inputs[0])
-    except tl.ShapeError:
-        return False
-    return True
+    return _is(step, "multiply") and _replaced(graph, step.outputs[0], step.inputs[0])
 
 
 def _sums_for_means(graph: Any, place: int, step: Any) -> bool:
@@ -147,13 +141,8 @@ def _sums_for_means(graph: Any, place: int, step: Any) -> bool:
 def _reads_before_it_is_made(graph: Any, place: int, step: Any) -> bool:
     first = graph.steps()[0]
     is_last = place + 1 == len(graph.steps()) and place > 0
-    if not is_last or not first.outputs:
-        return False
-    try:
-        graph.replace(first.outputs[0], step.outputs[0])
-    except tl.ShapeError:
-        return False
-    return True
+    is_one = is_last and bool(first.outputs)
+    return is_one and _replaced(graph, first.outputs[0], step.outputs[0])
 
 
 WRONG: dict[str, Wrong] = {
@@ -175,6 +164,15 @@ WRONG: dict[str, Wrong] = {
 
 def _is(step: Any, mode: str) -> bool:
     return str(step.op) == f"Elemwise(mode='{mode}')"
+
+
+def _replaced(graph: Any, old: int, new: int) -> bool:
+    """False where they differ in shape or dtype."""
+    try:
+        graph.replace(old, new)
+    except tl.ShapeError:
+        return False
+    return True
 
 
 def _put(graph: Any, place: int, step: Any, op: Any, inputs: Any) -> bool:

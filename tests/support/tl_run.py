@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+import tensorlike as tl
 from tensorlike.__main__ import run_path
 
 
@@ -25,3 +26,13 @@ def run(model: Path, folder: Path, inputs: dict[str, Any], *options: str) -> Any
     if done.returncode != 0:
         return done, []
     return done, [np.load(folder / f"out{i}.npy") for i in range(len(names))]
+
+
+def by_both_readers(model: onnx.ModelProto, folder: Path, inputs: dict[str, Any]) -> Any:
+    """Each result of a model twice: as it is read in Python, and in the core by `tl-run`."""
+    found = tl.export.onnx.load(model).named(inputs).values()
+    path = folder / "model.onnx"
+    onnx.save(model, path)
+    done, by_core = run(path, folder, inputs)
+    assert done.returncode == 0, done.stderr
+    return zip(found, by_core, strict=True)

@@ -13,6 +13,13 @@ Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
     fail(ErrorKind::kArgument, said::op("call"), said::argument("function"),
          "must be the name of a functional call", said::got(std::string(function)));
   }
+  for (const auto& [name, value] : attrs) {
+    const auto& known = f->spec.attrs;
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const AttrSpec& spec) { return spec.name == name; })) {
+      fail(ErrorKind::kAttribute, said::op(function), "extra kwargs: {'", name, "'}.");
+    }
+  }
   std::vector<Attr> values;
   if (!f->shared_op) {
     values.reserve(f->spec.attrs.size());

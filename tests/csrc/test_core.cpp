@@ -51,6 +51,16 @@ void test_ops() {
                   "or one of them 1.";
   }
   expect(refused, "shapes that do not broadcast are refused by name");
+  for (const char* function : {"sum", "sin"}) {
+    refused = false;
+    try {
+      call(function, {x.get()}, {{"axes", int64_t{0}}});
+    } catch (const Error& error) {
+      refused = error.kind() == ErrorKind::kAttribute &&
+                std::string(error.what()) == std::string(function) + ": extra kwargs: {'axes'}.";
+    }
+    expect(refused, "an attribute that the function does not have is refused");
+  }
 }
 
 // y = x @ w + b, fitted to y = 2 x0 - x1 + 0.5 by gradient descent.

@@ -15,7 +15,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from compare import time_calls
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
@@ -206,7 +206,7 @@ def contenders(module: ModuleType, feed: dict[str, Any]) -> tuple[dict[str, Call
 
 
 def command(folder: Path, program: Any, y: Any, feed: dict[str, Any]) -> float:
-    """Milliseconds of a run by tl-run, without Python."""
+    """Seconds of a run by tl-run, without Python."""
     (folder / "minilm.tlp").write_bytes(program.to_bytes(y))
     for name, array in feed.items():
         np.save(folder / f"{name}.npy", array)
@@ -216,13 +216,13 @@ def command(folder: Path, program: Any, y: Any, feed: dict[str, Any]) -> float:
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     found = re.search(r"median (\S+) us", done.stdout)
     assert found, done.stdout
-    return float(found[1]) / 1000
+    return float(found[1]) / 1e6
 
 
 def measured(
     module: ModuleType, batch: int, tokens: int, rounds: int, *, padded: bool
 ) -> dict[str, list[float]]:
-    """Milliseconds of rounds in which each has its turn."""
+    """Seconds of rounds in which each has its turn; then those of `tl-run`."""
     random = np.random.default_rng(batch)
     lengths = random.integers(tokens // 4, tokens + 1, batch) if padded else np.full(batch, tokens)
     lengths[0] = tokens
@@ -230,16 +230,10 @@ def measured(
     words = random.integers(999, 30522, (batch, tokens))
     feed = {"tokens": np.where(mask, words, 0), "mask": mask}
     calls, program, y = contenders(module, feed)
-    times: dict[str, list[float]] = {name: [] for name in (*calls, COMMAND)}
+    times = dict(time_calls(calls, rounds=rounds, turn=0.02).rounds)
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(rounds):
-            for name, call in calls.items():
-                call()  # brings its weights back into the cache
-                begin = time.perf_counter()
-                call()
-                times[name].append(1000 * (time.perf_counter() - begin))
-            times[COMMAND].append(command(Path(folder), program, y, feed))
-    return times
+        runs = [command(Path(folder), program, y, feed) for _ in range(rounds)]
+    return {**times, COMMAND: runs}
 
 
 def main() -> None:
@@ -261,9 +255,10 @@ def main() -> None:
                 {name: float(of(found)) for name, found in times.items()} for of in (np.median, min)
             )
             for name in times:
-                shares = [x[name] / min(x[STANDARD], x[FUSED]) for x in (medians, least)]
-                print(f"  {name:28} {medians[name]:8.2f} ms {least[name]:8.2f} ms", end="")
-                print(f"  {shares[0]:5.2f} {shares[1]:5.2f}")
+                print(
+                    f"  {name:28}", *(f"{1000 * x[name]:8.2f} ms" for x in (medians, least)), end=""
+                )
+                print(*(f"{x[name] / min(x[STANDARD], x[FUSED]):5.2f}" for x in (medians, least)))
             missed |= medians[COMPILED] > BAR * min(medians[STANDARD], medians[FUSED])
     print(f"\nbar {BAR}: {'MISSED' if missed else 'met'}")
     sys.exit(1 if missed else 0)

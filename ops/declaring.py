@@ -181,9 +181,10 @@ os.register_at_fork(
 
 @functools.cache
 def _declarations() -> Any:
-    from ..opdecl.compiler.registry import load_builtin  # reads YAML: only when it is used
+    # Reads YAML: only when it is used.
+    from ..opdecl.compiler.registry import Declarations, load_builtin
 
-    return load_builtin()
+    return Declarations((), base=load_builtin())
 
 
 def known_declarations() -> Any:

@@ -6,6 +6,7 @@ checks. Whatever is wrong in any of the files is reported at once.
 
 from __future__ import annotations
 
+import functools
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -167,8 +168,9 @@ def load_files(
     return _checked(entries, problems, base)
 
 
+@functools.cache
 def load_builtin() -> Declarations:
-    """The built-in declarations."""
+    """The built-in declarations: one set for the process, which is the base of what is added."""
     paths = sorted(ROOM.glob("*.yaml"), key=_reading_order)
     return load_files((path, f"{ROOM.name}/{path.name}") for path in paths)
 

@@ -149,6 +149,7 @@ bool parse_items(PyObject* key, std::vector<int64_t>& items) {
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     if (overflow != 0) return overflow > 0 ? kMost : -kMost;
+    if (live_witnesses > 0) note_written(value);
     return value == kNoBound ? -kMost : static_cast<int64_t>(value);
   };
   for (Py_ssize_t i = 0; i < n; ++i) {

@@ -153,10 +153,28 @@ def test_numbers_that_look_like_a_size_are_not_taken_for_one() -> None:
         x + number
     with pytest.raises(tl.ParameterError, match="is written"):
         F.clip(x, 0, number * 2)
+    with pytest.raises(tl.ParameterError, match="is written"):
+        x[number - 3 :]
     for usual in (4096, 50_257, 65_536, 128_256, 262_144, 300_000, 1_000_000, 2**20, 2**31 - 1):
         found = Listing()
         y = tl.Tensor(found.input("x", (None, 3))) + usual
         assert found.run(y, rows(2, 3))[0, 0].item() == np.float32(usual)
+
+
+def test_bounds_of_slices_are_numbers() -> None:
+    """Where a slice made a size of such a number, a bound is refused sooner than taken for it."""
+    listing = Listing()
+    x, other = tl.Tensor(listing.input("x", (None,))), tl.Tensor(listing.input("other", (None,)))
+    first = x[:100_000]
+    with pytest.raises(tl.ParameterError, match="is written"):
+        other[100_000:]
+    assert listing.run(first, rows(5), rows(2)).shape == (5,)
+    there = tl.Tensor(listing.input("there", (None,)))[16_000:]
+    number = there.shape[0].first  # type: ignore[attr-defined]
+    for near in (number, number + 1, 2 * number - 16):
+        apart = Listing()
+        z = tl.Tensor(apart.input("z", (None,)))[:near]
+        assert apart.run(z, rows(7)).shape == (7,)
 
 
 def test_known_sizes_near_a_witness_are_not_taken_for_it() -> None:

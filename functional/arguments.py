@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ..imperative import DeviceError, DispatchError, ParameterError, RawTensor, ShapeError, Tensor
+from ..imperative import (
+    DeviceError,
+    DispatchError,
+    ParameterError,
+    RawTensor,
+    ShapeError,
+    Size,
+    Tensor,
+    TensorBase,
+)
 from ..imperative.naming import creating_op as creating_op
 from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
@@ -78,6 +88,20 @@ def number(
         wanted = "not negative" if least == 0 else f"at least {least:g}"
         raise _refuse(call, name, wanted, value)
     return found
+
+
+def scalar(call: str, name: str, value: Any) -> Any:
+    """A number as Python has it, in whose arithmetic nothing overflows as in NumPy's numbers.
+
+    Tensors and sizes that are not known stay what they are.
+    """
+    if isinstance(value, TensorBase | Size):
+        return value
+    inexact = complex if isinstance(value, complex | np.complexfloating) else float
+    for read in (operator.index, inexact):
+        with suppress(TypeError, ValueError, OverflowError):
+            return read("" if isinstance(value, str | bytes) else value)
+    raise _refuse(call, name, "a number", value)
 
 
 def several(call: str, name: str, value: Any, count: int | None = None) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.devices import lives_on
-from .arguments import creating_op, integer, named
+from .arguments import creating_op, integer, named, scalar
 from .arranging import as_tensor, filled
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 from .stacking import broadcast_arrays
@@ -298,7 +298,7 @@ def linspace(
         endpoint: whether `stop` is the last number.
 
     Raises:
-        ParameterError: num is no integer, or is negative.
+        ParameterError: num is no integer, or is negative; start or stop is no number.
 
     Source:
         Array API 2025.12, ``linspace``.
@@ -309,6 +309,7 @@ def linspace(
         tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     count = integer("linspace", "num", num, least=0)
+    start, stop = scalar("linspace", "start", start), scalar("linspace", "stop", stop)
     is_complex = any(isinstance(end, complex) for end in (start, stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..imperative import (
     ParameterError,
     ShapeError,
@@ -38,8 +40,8 @@ def result_type(*arrays_and_dtypes: TensorLike) -> dtype:
         >>> tl.result_type(tl.int8, tl.uint8, 3)
         tensorlike.int16
     """
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float, complex))]
-    others = [x for x in arrays_and_dtypes if not isinstance(x, (bool, int, float, complex))]
+    numbers = [x for x in arrays_and_dtypes if _is_weak(x)]
+    others = [x for x in arrays_and_dtypes if not _is_weak(x)]
     if not others:
         raise ParameterError("needs a tensor or a dtype.", op="result_type", got="none")
     condition = ShapeTensor((), "bool")
@@ -49,6 +51,11 @@ def result_type(*arrays_and_dtypes: TensorLike) -> dtype:
     for number in numbers:
         result = where(condition, result, type(number)())
     return result.dtype
+
+
+def _is_weak(x: Any) -> bool:
+    """Whether it is a number of Python's; NumPy's have dtypes."""
+    return isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic)
 
 
 @named

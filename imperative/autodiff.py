@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from .. import _C, ops
@@ -55,8 +56,8 @@ class Recording:
         self.who = who
         self.function = function
         self.args = args
-        self.positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        self.is_single = isinstance(argnums, int)
+        self.positions = (argnums,) if isinstance(argnums, Integral) else tuple(argnums)
+        self.is_single = isinstance(argnums, Integral)
         for position in self.positions:
             if not -len(args) <= position < len(args):
                 raise _C.AutodiffError(

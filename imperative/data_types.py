@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import _C
 from .naming import named
 
@@ -60,7 +62,9 @@ def as_dtype(x: Any) -> _C.dtype:
     """
     if isinstance(x, _C.dtype):
         return x
-    return x.dtype if isinstance(x, _C.TensorBase) else _C.ShapeTensor((), x).dtype
+    if isinstance(x, _C.TensorBase):
+        return x.dtype
+    return _C.ShapeTensor((), x.dtype if isinstance(x, np.generic | np.ndarray) else x).dtype
 
 
 @named

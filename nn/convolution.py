@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from .seeds import generator_of
 
 def _each(name: str, value: int | Sequence[int], spatial: int) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one for each."""
-    values = (value,) * spatial if isinstance(value, int) else tuple(value)
+    values = (value,) * spatial if isinstance(value, Integral) else tuple(value)
     if len(values) != spatial:
         raise ArgumentError(f"{name} must be one number or {spatial}", got=f"{name}={value!r}")
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 from ..imperative import Tensor, TensorLike
@@ -13,7 +14,7 @@ Ints = int | Sequence[int]
 
 def held(value: Ints) -> int | tuple[int, ...]:
     """One number or several, which nobody changes any more."""
-    return value if isinstance(value, int) else tuple(value)
+    return value if isinstance(value, Integral) else tuple(value)
 
 
 def kept(value: TensorLike | None) -> Buffer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import ClassVar, Literal
 
 from .. import functional as F
@@ -22,7 +23,7 @@ class _Pad(Layer):
 
     def __init__(self, padding: Ints) -> None:
         """Keeps the margins."""
-        sides = (padding,) * (2 * self.spatial) if isinstance(padding, int) else tuple(padding)
+        sides = (padding,) * (2 * self.spatial) if isinstance(padding, Integral) else tuple(padding)
         if len(sides) != 2 * self.spatial:
             raise ArgumentError(
                 f"must be one number or {2 * self.spatial}",

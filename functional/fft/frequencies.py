@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from ...imperative import (
@@ -104,7 +105,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
 
 def _shifted(call: str, x: TensorLike, axes: Any, sign: int) -> Tensor:
     x = as_tensor(x)
-    given = [axes] if isinstance(axes, int) else axes
+    given = [axes] if isinstance(axes, Integral) else axes
     found = axes_of(call, len(x.shape), None, given)
     # Half of an odd size, rounded down on the way there and up on the way back.
     return roll(x, [sign * (x.shape[axis] // 2) for axis in found], found) if found else x

@@ -102,7 +102,7 @@ class Continuous:
         u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
             return u
-        low, high = _given(low), _given(high)
+        low, high = (_floating(_given(bound), u.dtype) for bound in (low, high))
         moved: Tensor = u * (high - low) + low
         return moved
 
@@ -265,6 +265,12 @@ class Continuous:
 def _given(value: Any) -> Any:
     """Numbers stay numbers, which take the dtype of what was drawn."""
     return value if isinstance(value, int | float) else as_tensor(value)
+
+
+def _floating(bound: Any, dtype: Any) -> Any:
+    """A bound whose distance from another one is no integer, which may overflow."""
+    is_tensor = not isinstance(bound, int | float)
+    return astype(bound, dtype=dtype) if is_tensor and "integer" in bound.dtype.kind else bound
 
 
 def check_spread(call: str, name: str, value: Any) -> None:

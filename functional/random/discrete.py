@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
@@ -222,7 +223,7 @@ class Draws(Continuous):
             >>> sorted(tl.random.Generator(0).permutation(4).tolist())
             [0, 1, 2, 3]
         """
-        if isinstance(x, int):
+        if isinstance(x, Integral):
             if x < 0:
                 raise ParameterError(
                     "must not be negative.", op="permutation", argument="x", got=f"{x}"

@@ -98,9 +98,10 @@ def scalar(call: str, name: str, value: Any) -> Any:
     if isinstance(value, TensorBase | Size):
         return value
     inexact = complex if isinstance(value, complex | np.complexfloating) else float
-    for read in (operator.index, inexact):
+    readers = () if isinstance(value, str | bytes) else (operator.index, inexact)
+    for read in readers:
         with suppress(TypeError, ValueError, OverflowError):
-            return read("" if isinstance(value, str | bytes) else value)
+            return read(value)
     raise _refuse(call, name, "a number", value)
 
 

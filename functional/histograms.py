@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,7 @@ def _places(edges: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
-    if not isinstance(bins, Integral):
+    if not isinstance(bins, int | np.integer):
         edges = astype(as_tensor(bins), dtype=flat.dtype)
         if len(edges.shape) != 1 or edges.shape[0] < 2:
             raise ShapeError(

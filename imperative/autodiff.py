@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from .. import _C, ops
 from .backward import cotangents_for
@@ -56,8 +57,8 @@ class Recording:
         self.who = who
         self.function = function
         self.args = args
-        self.positions = (argnums,) if isinstance(argnums, Integral) else tuple(argnums)
-        self.is_single = isinstance(argnums, Integral)
+        self.positions = (argnums,) if isinstance(argnums, int | np.integer) else tuple(argnums)
+        self.is_single = isinstance(argnums, int | np.integer)
         for position in self.positions:
             if not -len(args) <= position < len(args):
                 raise _C.AutodiffError(

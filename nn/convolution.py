@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from .seeds import generator_of
 
 def _each(name: str, value: int | Sequence[int], spatial: int) -> tuple[int, ...]:
     """One number for all spatial dimensions, or one for each."""
-    values = (value,) * spatial if isinstance(value, Integral) else tuple(value)
+    values = (int(value),) * spatial if isinstance(value, int | np.integer) else tuple(value)
     if len(values) != spatial:
         raise ArgumentError(f"{name} must be one number or {spatial}", got=f"{name}={value!r}")
     return values

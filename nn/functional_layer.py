@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ..imperative import Tensor, TensorLike
 from .layer import Buffer, Layer
@@ -14,7 +15,7 @@ Ints = int | Sequence[int]
 
 def held(value: Ints) -> int | tuple[int, ...]:
     """One number or several, which nobody changes any more."""
-    return value if isinstance(value, Integral) else tuple(value)
+    return int(value) if isinstance(value, int | np.integer) else tuple(value)
 
 
 def kept(value: TensorLike | None) -> Buffer | None:

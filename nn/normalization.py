@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from numbers import Integral
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def zeros(shape: tuple[int, ...]) -> Parameter:
 
 
 def _checked_shape(layer: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, Integral) else tuple(shape)
+    sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
     if not sizes or any(size < 1 for size in sizes):
         raise ArgumentError(
             "must be positive", op=layer, argument="sizes", got=f"normalized_shape={shape}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import ClassVar, Literal
 
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
-from .functional_layer import Ints
+from .functional_layer import Ints, held
 from .layer import Layer
 
 
@@ -23,7 +22,8 @@ class _Pad(Layer):
 
     def __init__(self, padding: Ints) -> None:
         """Keeps the margins."""
-        sides = (padding,) * (2 * self.spatial) if isinstance(padding, Integral) else tuple(padding)
+        given = held(padding)
+        sides = (given,) * (2 * self.spatial) if isinstance(given, int) else given
         if len(sides) != 2 * self.spatial:
             raise ArgumentError(
                 f"must be one number or {2 * self.spatial}",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from ...imperative import (
     DTypeError,
@@ -105,7 +106,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
 
 def _shifted(call: str, x: TensorLike, axes: Any, sign: int) -> Tensor:
     x = as_tensor(x)
-    given = [axes] if isinstance(axes, Integral) else axes
+    given = [int(axes)] if isinstance(axes, int | np.integer) else axes
     found = axes_of(call, len(x.shape), None, given)
     # Half of an odd size, rounded down on the way there and up on the way back.
     return roll(x, [sign * (x.shape[axis] // 2) for axis in found], found) if found else x

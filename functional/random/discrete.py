@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from ..arguments import integer, number
@@ -223,12 +224,12 @@ class Draws(Continuous):
             >>> sorted(tl.random.Generator(0).permutation(4).tolist())
             [0, 1, 2, 3]
         """
-        if isinstance(x, Integral):
+        if isinstance(x, int | np.integer):
             if x < 0:
                 raise ParameterError(
                     "must not be negative.", op="permutation", argument="x", got=f"{x}"
                 )
-            return self._order(x)
+            return self._order(int(x))
         given = as_tensor(x)
         at = axis_of("permutation", axis, len(given.shape))
         return take(given, self._order(given.shape[at]), axis=at)

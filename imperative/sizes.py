@@ -221,6 +221,7 @@ def _from_inside_out(size: Size) -> list[Size]:
 
 
 _C.set_size_class(Size)
+ends_with = _C.ends_with
 
 
 def same_size(a: Any, b: Any) -> bool:

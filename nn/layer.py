@@ -280,7 +280,12 @@ class Layer:
     def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
         """Refuses arguments of wrong types, where `__init__` is annotated in this package."""
         check_arguments(cls, args, kwargs)
-        return super().__new__(cls)
+        self = super().__new__(cls)
+        # A dict of its own. By default an object shares its names with others of its class, until
+        # `vars` is asked for: from then on each attribute that Python reads takes five times as
+        # long. Parameters are found by `vars`.
+        object.__setattr__(self, "__dict__", {})
+        return self
 
 
 def _walk(

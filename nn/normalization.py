@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import NoReturn
 
 import numpy as np
 
 from .. import functional as F
 from ..imperative import ArgumentError, Parameter, Tensor, TensorLike, no_grad, stop_gradient
+from ..imperative.sizes import ends_with
 from ..transforms import mean_over_examples
 from .layer import Buffer, Layer
 from .param_attr import ParamAttr
@@ -32,10 +34,8 @@ def _checked_shape(layer: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def _check_last(layer: str, x: TensorLike, sizes: tuple[int, ...]) -> None:
-    shape = tuple(x.shape)
-    if shape[-len(sizes) :] != sizes:
-        raise ArgumentError(f"x.shape must end with {sizes}", op=layer, got=f"x.shape={shape}")
+def _refuse_shape(layer: str, x: TensorLike, sizes: tuple[int, ...]) -> NoReturn:
+    raise ArgumentError(f"x.shape must end with {sizes}", op=layer, got=f"x.shape={tuple(x.shape)}")
 
 
 @cache
@@ -91,8 +91,8 @@ class LayerNorm(Layer):
         """Normalises x of shape (..., *normalized_shape)."""
         sizes = self.normalized_shape
         axes = (-1,) if len(sizes) == 1 else _last_axes(len(sizes))
-        if x.shape[axes[0] :] != sizes:
-            _check_last("LayerNorm", x, sizes)
+        if not ends_with(x, sizes):
+            _refuse_shape("LayerNorm", x, sizes)
         weight, bias = self.weight, self.bias
         return F.layer_norm(
             x,
@@ -144,8 +144,8 @@ class RMSNorm(Layer):
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
         sizes = self.normalized_shape
-        if x.shape[-len(sizes) :] != sizes:
-            _check_last("RMSNorm", x, sizes)
+        if not ends_with(x, sizes):
+            _refuse_shape("RMSNorm", x, sizes)
         weight = self.weight
         return F.rms_norm(x, 1.0 if weight is None else weight, _last_axes(len(sizes)), self.eps)
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
@@ -17,7 +18,7 @@ namespace tensorlike {
 template <class T, size_t N>
 class SmallVector {
  public:
-  SmallVector() = default;
+  SmallVector() {}  // written out: where it is `= default`, `{}` clears the elements first
   explicit SmallVector(size_t size) { resize(size); }
   SmallVector(size_t size, const T& value) { resize(size, value); }
   SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
@@ -52,19 +53,20 @@ class SmallVector {
   SmallVector& operator=(SmallVector&& other) noexcept {
     if (this != &other) {
       clear();
-      heap_.reset();
+      release(std::exchange(heap_, nullptr), capacity_);
       take(other);
     }
     return *this;
   }
   ~SmallVector() {
-    if constexpr (!kPlain) clear();
+    clear();
+    release(heap_, capacity_);
   }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return heap_ ? heap_.get() : inline_; }
-  const T* data() const { return heap_ ? heap_.get() : inline_; }
+  T* data() { return heap_ != nullptr ? heap_ : inside(); }
+  const T* data() const { return heap_ != nullptr ? heap_ : inside(); }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -79,40 +81,20 @@ class SmallVector {
     if (size > capacity_) grow(size);
   }
   void push_back(T value) {
-    if (size_ == capacity_) grow(capacity_ * 2);
-    data()[size_++] = std::move(value);
+    if (size_ == capacity_) grow(size_t{capacity_} * 2);
+    std::construct_at(data() + size_, std::move(value));
+    ++size_;
   }
-  void resize(size_t size) {
-    if constexpr (kPlain) {
-      resize(size, T());
-    } else {
-      // What is not in use is always T() already.
-      if (size > capacity_) grow(std::max(size, capacity_ * 2));
-      for (size_t i = size; i < size_; ++i) data()[i] = T();
-      size_ = size;
-    }
-  }
-  void resize(size_t size, const T& value) {
-    if (size > capacity_) grow(std::max(size, capacity_ * 2));
-    for (size_t i = size_; i < size; ++i) data()[i] = value;
-    if constexpr (!kPlain) {
-      for (size_t i = size; i < size_; ++i) data()[i] = T();
-    }
-    size_ = size;
-  }
-  void clear() {
-    if constexpr (!kPlain) {
-      for (size_t i = 0; i < size_; ++i) data()[i] = T();
-    }
-    size_ = 0;
-  }
+  void resize(size_t size) { resize_with(size); }
+  void resize(size_t size, const T& value) { resize_with(size, value); }
+  void clear() { shrink(0); }
   void insert(size_t at, T value) {
     push_back(std::move(value));
     std::rotate(begin() + at, end() - 1, end());
   }
   void erase(size_t at) {
     std::move(begin() + at + 1, end(), begin() + at);
-    data()[--size_] = T();
+    shrink(size_ - 1);
   }
   template <class It>
   void assign(It first, It last) {
@@ -135,6 +117,9 @@ class SmallVector {
   // Elements that are only bytes are copied as such and need no tidying up.
   static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
 
+  T* inside() { return reinterpret_cast<T*>(inline_); }
+  const T* inside() const { return reinterpret_cast<const T*>(inline_); }
+
   // What is inside is copied whole: a size that the compiler knows takes a few moves, not a call.
   // The elements beyond the last one are not set, which nobody sees.
   void copy_inline(const SmallVector& other) {
@@ -142,12 +127,12 @@ class SmallVector {
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
     const size_t bytes = sizeof(inline_) <= 128 ? sizeof(inline_) : other.size_ * sizeof(T);
-    std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), bytes);
+    std::memcpy(inline_, other.inline_, bytes);
 #pragma GCC diagnostic pop
   }
 
   void copy_plain(const SmallVector& other) {
-    if (heap_ || other.heap_) {
+    if (heap_ != nullptr || other.heap_ != nullptr) {
       copy_plain(other.data(), other.size_);
     } else {
       copy_inline(other);
@@ -156,37 +141,57 @@ class SmallVector {
   }
   void copy_plain(const T* from, size_t count) {
     if (count > capacity_) {
-      heap_.reset(new T[count]);
-      capacity_ = count;
+      clear();
+      grow(count);
     }
     // The start of an empty span may be null, which memcpy must not get.
     if (count > 0) std::memcpy(static_cast<void*>(data()), from, count * sizeof(T));
-    size_ = count;
+    size_ = static_cast<uint32_t>(count);
+  }
+
+  // What is new is made of these.
+  template <class... Parts>
+  void resize_with(size_t size, const Parts&... parts) {
+    if (size < size_) return shrink(size);
+    if (size > capacity_) grow(std::max(size, size_t{capacity_} * 2));
+    T* const elements = data();
+    for (; size_ < size; ++size_) std::construct_at(elements + size_, parts...);
+  }
+  void shrink(size_t size) {
+    if constexpr (!kPlain) std::destroy(data() + size, data() + size_);
+    size_ = static_cast<uint32_t>(size);
   }
 
   void grow(size_t capacity) {
-    std::unique_ptr<T[]> heap(new T[capacity]());
-    std::move(begin(), end(), heap.get());
-    heap_ = std::move(heap);
-    capacity_ = capacity;
+    T* const heap = std::allocator<T>().allocate(capacity);
+    T* const old = data();
+    std::uninitialized_move_n(old, size_, heap);
+    std::destroy_n(old, size_);
+    release(std::exchange(heap_, heap), capacity_);
+    capacity_ = static_cast<uint32_t>(capacity);
+  }
+  static void release(T* heap, size_t capacity) {
+    if (heap != nullptr) std::allocator<T>().deallocate(heap, capacity);
   }
   void take(SmallVector& other) {
-    heap_ = std::move(other.heap_);
-    if (!heap_) {
+    heap_ = std::exchange(other.heap_, nullptr);
+    if (heap_ == nullptr) {
       if constexpr (kPlain) {
         copy_inline(other);
       } else {
-        std::move(other.inline_, other.inline_ + other.size_, inline_);
+        std::uninitialized_move_n(other.inside(), other.size_, inside());
+        std::destroy_n(other.inside(), other.size_);
       }
     }
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, N);
   }
 
-  T inline_[N];  // not set for bytes; default-constructed for what owns something
-  size_t size_ = 0;
-  size_t capacity_ = N;
-  std::unique_ptr<T[]> heap_;
+  T* heap_ = nullptr;
+  uint32_t size_ = 0;
+  uint32_t capacity_ = N;
+  // Only what is below the size is made: a list of owners costs nothing before it holds some.
+  alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
 }  // namespace tensorlike

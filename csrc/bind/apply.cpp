@@ -256,11 +256,11 @@ static PyObject* applied(const Op& op, Args values) {
 
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
   if (n > 0 && dispatcher().is_wrapper_plain() && std::all_of(args, args + n, is_plain_tensor)) {
-    SmallVector<Ref<Value>, 4> held(n);
-    SmallVector<Value*, 4> pointers(n);
+    SmallVector<Ref<Value>, 4> held;
+    SmallVector<Value*, 4> pointers;
     for (size_t i = 0; i < n; ++i) {
-      pointers[i] = value_of(args[i]);
-      held[i] = Ref<Value>(pointers[i]);
+      pointers.push_back(value_of(args[i]));
+      held.push_back(Ref<Value>(pointers.back()));
     }
     return applied(op, {pointers.data(), n});
   }

@@ -76,7 +76,7 @@ void check_one_tape(const Ref<Value>& root, const Tape& tape) {
 
 // The outputs that a pass starts from.
 struct Roots {
-  std::vector<Edge> edges;
+  SmallVector<Edge, 1> edges;
   Values seeds;
   Tape* tape = nullptr;
 
@@ -102,21 +102,21 @@ struct Roots {
       }
       tape = tracer->tape.get();
       edges.push_back(tracer->edge);
-      seeds.push_back(
-          seed_of(PyTuple_GET_ITEM(cotangents, i), *tracer, spec_of("backward", *root)));
+      const Spec& spec = tracer->edge.node->outputs()[static_cast<size_t>(tracer->edge.slot)];
+      seeds.push_back(seed_of(PyTuple_GET_ITEM(cotangents, i), *tracer, spec));
     }
   }
 };
 
 // What gradients are asked for, leaves or not, in Python's order.
 struct Wanted {
-  std::vector<Edge> edges;
-  std::vector<Ref<Tape>> tapes;  // of the edges; one for several of them
+  SmallVector<Edge, 1> edges;
+  SmallVector<Ref<Tape>, 1> tapes;  // of the edges; one for several of them
   std::vector<Py_ssize_t> places;
 
   explicit Wanted(PyObject* tensors) {
     if (tensors == Py_None) {  // all leaves
-      tapes.emplace_back(&base_tape());
+      tapes.push_back(Ref<Tape>(&base_tape()));
       return;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {

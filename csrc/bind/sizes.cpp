@@ -1,6 +1,8 @@
 // Sizes that are not known, as Python sees them: what stands for one is never shown as a number.
 #include "program/sizes.h"
 
+#include <algorithm>
+
 #include "bind/programs.h"
 #include "program/recording.h"
 
@@ -14,8 +16,44 @@ PyObject* set_size_class(PyObject*, PyObject* cls) {
   Py_RETURN_NONE;
 }
 
+// Whether the last dimensions are these numbers; -1: they are no plain numbers.
+int ends_with_numbers(const Dims& shape, PyObject* sizes) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(sizes);
+  const Py_ssize_t first = static_cast<Py_ssize_t>(shape.size()) - count;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const size = PyTuple_GET_ITEM(sizes, i);
+    int overflow = 0;
+    if (PyLong_CheckExact(size) == 0) return -1;
+    const long long number = PyLong_AsLongLongAndOverflow(size, &overflow);
+    if (overflow != 0 || first < 0 || number != shape[static_cast<size_t>(first + i)]) return 0;
+  }
+  return 1;
+}
+
+// ends_with(x, sizes): whether the shape of x ends with a tuple. Of elements no tuple is made.
+PyObject* ends_with(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || PyTuple_Check(args[1]) == 0) {
+    PyErr_SetString(PyExc_TypeError, "ends_with: takes what has a shape, and a tuple");
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    const bool is_plain = live_witnesses == 0 && is_own_wrapper(Py_TYPE(args[0]));
+    if (const RawTensor* raw = is_plain ? raw_under(value_of(args[0])) : nullptr) {
+      const int found = ends_with_numbers(raw->shape, args[1]);
+      if (found >= 0) return PyBool_FromLong(found);
+    }
+    const Object given = own(PyObject_GetAttrString(args[0], "shape"));
+    const Object shape = own(PySequence_Tuple(given.get()));
+    const Py_ssize_t all = PyTuple_GET_SIZE(shape.get());
+    const Py_ssize_t first = std::max<Py_ssize_t>(0, all - PyTuple_GET_SIZE(args[1]));
+    const Object last = own(PyTuple_GetSlice(shape.get(), first, all));
+    return PyObject_RichCompare(last.get(), args[1], Py_EQ);
+  });
+}
+
 PyMethodDef sizes_functions[] = {
     {"set_size_class", as_method(set_size_class), METH_O, "Says what unknown sizes are."},
+    {"ends_with", as_method(ends_with), METH_FASTCALL, "Whether a shape ends with these sizes."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -61,6 +61,8 @@ int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, co
 // numbers of 16 bits become such. The bias is seen through the product's shape; along a row it is
 // contiguous.
 struct Finish {
+  Finish() {}  // written out: `{}` would clear all of it first
+
   TileKernel add = nullptr;              // null: there is no bias
   TileKernel activation = nullptr;       // null: the sum itself
   SmallVector<const void*, 2> defaults;  // rows of what the activation takes beside the sum
@@ -266,6 +268,7 @@ class Operand {
     if (x.dtype != dtype) made_.emplace(cast(x, dtype, workspace));
   }
   const Array& get() const { return made_ ? *made_ : given_; }
+  void replace(Array x) { made_.emplace(std::move(x)); }
 
  private:
   const Array& given_;
@@ -325,8 +328,10 @@ Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias,
   }
   if (is_right_vector) strides.push_back(0);
   if (is_left_vector) strides.insert(strides.size() - 1, 0);
-  Finish finish{add.loops->whole[bias.dtype].loop, nullptr, {}, bias.data, {},
-                strides[strides.size() - 2]};
+  Finish finish;
+  finish.add = add.loops->whole[bias.dtype].loop;
+  finish.bias = bias.data;
+  finish.bias_row = strides[strides.size() - 2];
   if (activation.spec.name != "positive")
     finish.activation = activation.loops->whole[bias.dtype].loop;
   finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
@@ -349,16 +354,15 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const DType multiplied = product_dtype(*inputs[0], *inputs[1], dtype);
   const Operand left(*inputs[0], multiplied, workspace);
   const Operand right(*inputs[1], multiplied, workspace);
-  const Operand added(*inputs[2], loop, workspace);
+  Operand added(*inputs[2], loop, workspace);
   const Array& a = left.get();
   const Array& b = right.get();
   Product product = product_of(a, b, out.shape);
   const bool is_column = b.shape.size() == 1;
-  std::optional<Array> rows;
   if (!is_column && !has_rows(added.get(), product.right.columns)) {
-    rows.emplace(with_rows(added.get(), product.right.columns, workspace));
+    added.replace(with_rows(added.get(), product.right.columns, workspace));
   }
-  const Array& bias = rows ? *rows : added.get();
+  const Array& bias = added.get();
   Finish finish = finish_of(add, activation, bias, out.shape, a.shape.size() == 1, is_column);
   for (size_t i = 1; i < activation.spec.args.size(); ++i) {
     const Literal value = fallback(activation, i);

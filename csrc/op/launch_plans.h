@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/hold.h"
 #include "memory/array.h"
 
 namespace tensorlike {
@@ -70,22 +71,6 @@ class LaunchPlans {
     std::unique_ptr<LaunchPlan> plan;
   };
   static constexpr size_t kSlots = 64;  // an op that many layers share meets as many shapes
-
-  class Hold {
-   public:
-    explicit Hold(std::atomic<bool>& is_busy)
-        : is_busy_(is_busy), is_ours_(!is_busy.exchange(true, std::memory_order_acquire)) {}
-    ~Hold() {
-      if (is_ours_) is_busy_.store(false, std::memory_order_release);
-    }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-    explicit operator bool() const { return is_ours_; }
-
-   private:
-    std::atomic<bool>& is_busy_;
-    const bool is_ours_;
-  };
 
   const LaunchPlan* plan_of(const LaunchKey& key) const;
   static size_t place_of(uint64_t hash) { return (hash >> 32) % kSlots; }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 
+#include "base/hold.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -56,7 +56,7 @@ class KnownSpecs {
   // What is kept at a place, if it is that of the call; else what `make` gives, which is kept then.
   template <class IsIt, class Make>
   Ref<const CallSpec> at(size_t place, IsIt&& is_it, Make&& make) {
-    const Hold hold(is_busy_);
+    const Hold hold(is_busy_, references_are_guarded);
     if (!hold) return make();
     Ref<const CallSpec>& kept = kept_[place % kPlaces];
     if (!kept || !is_it(*kept)) kept = make();
@@ -64,22 +64,6 @@ class KnownSpecs {
   }
 
  private:
-  class Hold {
-   public:
-    explicit Hold(std::atomic<bool>& is_busy)
-        : is_busy_(is_busy),
-          is_ours_(references_are_guarded || !is_busy.exchange(true, std::memory_order_acquire)) {}
-    ~Hold() {
-      if (is_ours_) is_busy_.store(false, std::memory_order_release);
-    }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-    explicit operator bool() const { return is_ours_; }
-
-   private:
-    std::atomic<bool>& is_busy_;
-    const bool is_ours_;
-  };
   static constexpr size_t kPlaces = 256;
 
   std::atomic<bool> is_busy_{false};

@@ -247,9 +247,22 @@ Ref<Value> conjugate(Value& x) {
   return is_real ? Ref<Value>(&x) : call("conj", {&x});
 }
 
+namespace {
+
+// What is declared of the gradients of a scalar function, or of a reduction of all axes, whose
+// result broadcasts as it is; null: the op is another one.
+const Gradients* simple_gradients(const Node& node) {
+  const Op& op = *node.op;
+  if (op.scalar != nullptr) return &op.scalar->gradients;
+  if (op.reduction == nullptr || !node.outputs()[0].shape.empty()) return nullptr;
+  return &op.reduction->gradients;
+}
+
+}  // namespace
+
 bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values& out) {
-  const Scalar* scalar = node.op->scalar;
-  if (scalar == nullptr || cotangent.tag != Value::kRaw || node.outputs().size() != 1) {
+  const Gradients* const declared = simple_gradients(node);
+  if (declared == nullptr || cotangent.tag != Value::kRaw || node.outputs().size() != 1) {
     return false;
   }
   const size_t n = node.inputs.size();
@@ -259,7 +272,7 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
   for (size_t i = 0; i < n; ++i) slots[i] = node.inputs[i].saved.get();
   slots[n] = node.saved_output(0).get();
   slots[n + 1] = &cotangent;
-  const std::vector<CompiledGrad>& rules = scalar->gradients.of(node.specs->has_complex).rules;
+  const std::vector<CompiledGrad>& rules = declared->of(node.specs->has_complex).rules;
   if (rules.empty()) return false;  // it is replayed
   for (const CompiledGrad& rule : rules) {
     const size_t input = static_cast<size_t>(rule.input);
@@ -281,10 +294,10 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
       result = apply_small(*only, {args, count});
     }
     if (!result || result->tag != Value::kRaw) return false;
-    const auto& raw = static_cast<const RawTensor&>(*result);
-    const Spec& wanted = node.input_spec(input);
-    if (raw.dtype != wanted.dtype || !(raw.shape == wanted.shape)) return false;
     out[input] = std::move(result);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (out[i]) out[i] = fit(std::move(out[i]), node.input_spec(i));
   }
   return true;
 }

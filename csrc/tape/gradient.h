@@ -55,8 +55,9 @@ struct GradCall {
   Ref<Value> take_total(size_t input);
 };
 
-// The same for the commonest node: a scalar function of small RawTensors whose rules are single
-// calls. False when the node is not of this kind; then nothing has been done.
+// The same for the commonest nodes: a scalar function of small RawTensors, or a reduction of all of
+// one's elements, whose rules are single calls. False when the node is not of this kind; then no
+// rule of a user's has seen anything, and what is in `out` counts for nothing.
 bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values& out);
 
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.

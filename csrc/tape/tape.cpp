@@ -86,9 +86,9 @@ void record(const Op& op, Args args, Tape& tape, Args primals, Read read,
   node->op = Ref<const Op>(&op);
   node->sequence = next_sequence();
   node->specs = call_spec(op, primals, out);
-  node->inputs.resize(args.size());
+  node->inputs.reserve(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
-    Node::Input& input = node->inputs[i];
+    Node::Input input;
     if (args[i]->tag == Value::kTracer) {
       const auto* tracer = static_cast<const Tracer*>(args[i]);
       if (tracer->tape.get() == &tape && is_differentiable(node->input_spec(i).dtype)) {
@@ -96,6 +96,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, Read read,
       }
     }
     if (Read::has(read.inputs, i)) input.saved = Ref<Value>(primals[i]);
+    node->inputs.push_back(std::move(input));
   }
   for (size_t i = 0; i < out.size(); ++i) {
     if (read.outputs != 0) {

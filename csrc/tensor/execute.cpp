@@ -94,10 +94,11 @@ static Values launch_unplanned(const Op& op, Args args, RawArgs inputs, Arrays a
 }
 
 Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
-  SmallVector<RawTensor*, 12> tensors(args.size());
-  SmallVector<const Array*, 12> arrays(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);
+  SmallVector<RawTensor*, 12> tensors;
+  SmallVector<const Array*, 12> arrays;
+  for (Value* arg : args) {
+    tensors.push_back(static_cast<RawTensor*>(arg));
+    arrays.push_back(tensors.back());
   }
   const RawArgs inputs(tensors.data(), tensors.size());
   const Arrays given(arrays.data(), arrays.size());

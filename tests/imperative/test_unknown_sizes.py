@@ -14,6 +14,7 @@ import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import Listing, ShapeError
 from tensorlike.imperative import Size
+from tensorlike.imperative.sizes import ends_with
 
 
 def recorded(function: Callable[..., Any], *shapes: tuple[Any, ...]) -> tuple[Listing, Any]:
@@ -242,3 +243,15 @@ def test_attention_of_many_heads_is_recorded_for_every_batch_and_length(heads: i
             x = np.sin(rows(batch, length, heads * 2))
             found, wanted = listing.run(y, x), function(tl.tensor(x))
             np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), 1e-5, 1e-6)
+
+
+def test_a_shape_ends_with_sizes_as_its_tuple_does() -> None:
+    given = [np.zeros(shape) for shape in ((), (3,), (2, 3), (0, 3), (1, 2, 3))]
+    shaped: list[Any] = [*given, *map(tl.tensor, given)]
+    shaped += [tl.tensor(x, requires_grad=True) for x in given]
+    shaped.append(tl.Tensor(Listing().input("x", (None, 3))))
+    others: list[Any] = [(), (3,), (2, 3), (0, 3), (4, 1, 2, 3), (2**70,), (True,), (3.0,), ("a",)]
+    for x in shaped:
+        for sizes in others:
+            last = tuple(x.shape)[-len(sizes) :] if sizes else ()
+            assert ends_with(x, sizes) == (last == sizes), (x.shape, sizes)

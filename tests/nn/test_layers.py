@@ -274,3 +274,22 @@ def test_manual_seed_decides_the_initial_weights(name: str) -> None:
     for layer, same in zip(first, second, strict=True):
         assert all(np.array_equal(p, q) for p, q in zip(layer, same, strict=True))
     assert not np.array_equal(first[0][0], first[1][0])
+
+
+class Watched(nn.Layer):
+    """Notes what is set."""
+
+    def __init__(self) -> None:
+        self.scale = Parameter([2.0])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__.setdefault("noted", []).append(name)
+        super().__setattr__(name, value)
+
+
+def test_a_layer_sees_its_own_attributes_being_set_and_no_others() -> None:
+    layer = Watched()
+    assert layer.noted == ["scale"]
+    for other in (copy.copy(layer), copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert list(vars(other)) == ["noted", "scale"]
+        assert [name for name, _ in other.named_parameters()] == ["scale"]

@@ -187,8 +187,10 @@ struct Loops {
     }
   }
 
-  // Elements that are numbers are looked at across short rows, and across rows of few columns.
+  // Elements that are numbers are looked at across short rows, and across rows of few columns; not
+  // where what they are mapped to is rounded, or not, as the compiler joins it with a sum.
   static constexpr bool kAreFew = std::is_arithmetic_v<Lane>;
+  static bool rounds() { return kFloats<Lane> && static_cast<Lane>(Map{}(T(3))) != Lane(3); }
   struct None {
     static constexpr int64_t kMostColumns = 0;
   };
@@ -197,7 +199,9 @@ struct Loops {
   // Whole results of several rows: what `row` would give from the identity on.
   static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
     if constexpr (kAreFew) {
-      if (n > 0 && n < kBlock && count >= kTogether) return each_short(out, x, n, count, step);
+      if (n > 0 && n < kBlock && count >= kTogether && !rounds()) {
+        return each_short(out, x, n, count, step);
+      }
     }
     each_long(out, x, n, count, step);
   }
@@ -303,7 +307,7 @@ struct Loops {
     const T* in = static_cast<const T*>(x);
     if constexpr (kAreFew) {
       const int64_t groups = count / kRowsTogether;
-      if (n <= Few::kMostColumns && step == n && groups > 0) {
+      if (n <= Few::kMostColumns && step == n && groups > 0 && !rounds()) {
         Few::columns(to, in, n, groups);
         in += groups * kRowsTogether * step;
         count -= groups * kRowsTogether;

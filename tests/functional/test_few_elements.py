@@ -18,7 +18,7 @@ DTYPES = [
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
     "float16", "float32", "float64", "complex64",
 ]  # fmt: skip
-NAMES = ["sum", "prod", "max", "min", "any", "all", "mean", "count_nonzero"]
+NAMES = ["sum", "prod", "max", "min", "any", "all", "mean", "count_nonzero", "sumsq", "sumabs"]
 
 
 def drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
@@ -36,7 +36,7 @@ def drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
 
 
 def is_defined(name: str, dtype: str) -> bool:
-    if name in ("max", "min"):
+    if name in ("max", "min", "sumabs"):
         return "complex" not in dtype
     return name != "mean" or dtype[0] in "fc"
 

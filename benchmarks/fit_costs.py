@@ -36,7 +36,7 @@ from tensorlike.static import CompiledProgram
 RATES = Path(__file__).parent.parent / "csrc" / "kernels" / "ways.inc"
 WAYS = [
     "strips", "tiles", "pixels", "rows", "blocks", "alone", "dots", "tile dots", "pixel dots",
-    "apart", "apart dots",
+    "apart", "apart dots", "scattered",
 ]  # fmt: skip
 TABLES = [
     layers.RESNET, layers.POINTWISE, layers.DEPTHWISE, layers.FEW_CHANNELS, layers.DETECTORS,

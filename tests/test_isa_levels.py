@@ -18,6 +18,7 @@ REPRESENTATIVE = [
     "functional/test_quantization.py",
     "functional/test_integer_windows.py",
     "functional/test_blocks_of_channels.py",
+    "functional/test_few_elements.py",
     "functional/test_short_rows.py",
     "functional/test_selections.py",
 ]

@@ -1,5 +1,8 @@
 // searchsorted and unique: what order is good for.
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "base/blocking.h"
@@ -107,7 +110,53 @@ struct Unique {
   std::vector<int64_t> starts;
 };
 
-Array unique_of_sorted(const Array& x, Workspace& workspace) {
+// Elements among which all different ones of x are: a few that come often, and all others. Null
+// where there are others in plenty.
+template <class T>
+Array few_elements(const Array& x, Workspace& workspace) {
+  using Key = typename SortKey<T>::Key;
+  constexpr int64_t kTile = 1024;
+  constexpr int64_t kMost = 16;   // that come often
+  constexpr int64_t kOthers = 8;  // as many times fewer than all
+  const SortKernels& kernels = sort_kernels<Key>();
+  if (kernels.others == nullptr || x.count < 4 * kTile) return {};
+  const int64_t room = kMost + x.count / kOthers + 2 * kTile;
+  T* const found = workspace.take<T>(room);
+  int64_t often = 0;
+  T* const others = found + kMost;
+  int64_t count = 0;
+  for (int64_t at = 0; at < x.count; at += kTile) {
+    const int64_t size = std::min(kTile, x.count - at);
+    const int64_t added = kernels.others(others + count, x.as<T>() + at, size, found, often);
+    count += added;
+    if (count > kTile + at / kOthers) return {};
+    // New ones are looked for from now on, as long as these are few; NaN equals nothing.
+    for (int64_t i = count - added; i < count && often < kMost; ++i) {
+      const T value = others[i];
+      const auto is_same = [value](T known) { return std::memcmp(&known, &value, sizeof(T)) == 0; };
+      if (value == value && std::none_of(found, found + often, is_same)) found[often++] = value;
+    }
+  }
+  T* const end = std::copy_n(others, count, found + often);
+  if constexpr (std::is_floating_point_v<T>) {
+    // Of zeros of both signs the last is the one that sorting finds.
+    const auto is_minus = [](T value) { return value == 0 && std::signbit(value); };
+    const auto is_plus = [](T value) { return value == 0 && !std::signbit(value); };
+    if (std::any_of(found, end, is_minus) && std::any_of(found, end, is_plus)) {
+      const T* last = x.as<T>() + x.count - 1;
+      while (*last != 0) --last;
+      std::replace_if(found, end, [](T value) { return value == 0; }, *last);
+    }
+  }
+  return Array(x.dtype, {end - found}, reinterpret_cast<char*>(found));
+}
+
+Array unique_of_sorted(const Array& given, Workspace& workspace) {
+  Array x = given;
+  visit_order(x.dtype, [&](auto tag) {
+    const Array few = few_elements<typename decltype(tag)::type>(x, workspace);
+    if (few.data != nullptr) x = few;
+  });
   const Array sorted = workspace.array(x.dtype, {x.count});
   sort_rows(x, x.count, false, sorted);
   return Array(x.dtype, {kernel_table().keys[x.dtype].distinct(sorted.data, x.count)}, sorted.data);

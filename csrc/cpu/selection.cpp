@@ -1,6 +1,7 @@
-// topk: the first of each row in their order, or a few from a place on, found without sorting the
-// rest.
-#include <bit>
+// topk and kth_value: the first of each row in their order, or a few from a place on, found without
+// sorting the rest.
+#include "cpu/selection.h"
+
 #include <optional>
 #include <vector>
 
@@ -18,43 +19,6 @@ constexpr int64_t kChunk = 131072;      // elements of a long row that one threa
 constexpr int64_t kFewBest = 1024;      // more than these are not selected chunk by chunk
 constexpr int64_t kSortedAtOnce = 128;  // elements: words of 8 bytes, sorted within registers
 constexpr int64_t kVector = 64;         // bytes that may be written beyond what is asked for
-
-// A key, and how many of those that it was chosen from are smaller.
-template <class Key>
-struct Chosen {
-  Key key;
-  int64_t before;
-};
-
-// The key that stands at `place` once n keys are sorted; they are moved about.
-template <class Key>
-Chosen<Key> choose(Key* keys, int64_t n, int64_t place) {
-  constexpr int64_t kFew = 1024 / sizeof(Key);  // are soon sorted, within registers
-  const SortKernels& kernels = sort_kernels<Key>();
-  Key* begin = keys;
-  Key* end = keys + n;
-  Key* const wanted = keys + place;
-  // So many parts are enough, but for arrangements against the choice of pivots.
-  int parts = 2 * std::bit_width(static_cast<uint64_t>(n));
-  for (; kernels.part != nullptr && end - begin > kFew && parts > 0; --parts) {
-    bool are_equal = false;
-    Key* const middle = begin + kernels.part(begin, end - begin, are_equal);
-    if (wanted >= middle) {
-      begin = middle;
-    } else if (are_equal) {
-      return {*begin, begin - keys};
-    } else {
-      end = middle;
-    }
-  }
-  if (kernels.sort != nullptr && end - begin <= kFew) {
-    kernels.sort(begin, end - begin);
-  } else {
-    std::nth_element(begin, wanted, end);
-  }
-  const Key key = *wanted;
-  return {key, begin - keys + std::count_if(begin, wanted, [key](Key k) { return k < key; })};
-}
 
 // The same for a row, of which only what lies between two keys of a sample is moved. Nothing: the
 // place does not lie there, or this level has no quick way to tell.
@@ -125,97 +89,14 @@ void positions_at(const Array& x, int64_t n, int64_t place, bool largest, int64_
   });
 }
 
-// A key and the position that it came from.
-template <class Key>
-struct Ranked {
-  Key key;
-  int64_t position;
-};
-
-// Keeps the k records that come first, the earlier of equal ones. They come in the order of their
-// positions.
-template <class Key>
-class Selection {
- public:
-  using Record = Ranked<Key>;
-
-  explicit Selection(int64_t k) : k_(static_cast<size_t>(k)) {
-    best_.reserve(is_sorted() ? k_ + 1 : 2 * k_ + kSlack);
-  }
-
-  // Begins anew; k of what comes are known to be no larger than `most`.
-  void start(Key most) {
-    best_.clear();
-    is_bounded_ = most != static_cast<Key>(-1);
-    bound_ = is_bounded_ ? most + 1 : most;
-  }
-
-  // What a key must be below to be kept; null: any is kept.
-  const Key* bound() const { return is_bounded_ ? &bound_ : nullptr; }
-
-  void add(Record record) {
-    if (is_bounded_ && record.key >= bound_) return;
-    if (is_sorted()) {
-      insert(record);
-      return;
-    }
-    best_.push_back(record);
-    if (best_.size() == 2 * k_ + kSlack) prune();
-  }
-
-  // In their order.
-  const std::vector<Record>& finish() {
-    if (is_sorted()) return best_;
-    prune();
-    std::sort(best_.begin(), best_.end(), comes_before);
-    return best_;
-  }
-
- private:
-  static constexpr size_t kSlack = 64;
-  static constexpr size_t kFewSorted = 16;  // so few are kept in their order
-
-  static bool comes_before(const Record& a, const Record& b) {
-    return a.key != b.key ? a.key < b.key : a.position < b.position;
-  }
-  bool is_sorted() const { return k_ <= kFewSorted; }
-
-  void insert(const Record& record) {
-    best_.push_back(record);
-    size_t i = best_.size() - 1;
-    for (; i > 0 && record.key < best_[i - 1].key; --i) best_[i] = best_[i - 1];
-    best_[i] = record;
-    if (best_.size() > k_) best_.pop_back();
-    if (best_.size() == k_) beat_last();
-  }
-
-  void prune() {
-    if (best_.size() <= k_) return;
-    std::nth_element(best_.begin(), best_.begin() + static_cast<std::ptrdiff_t>(k_ - 1),
-                     best_.end(), comes_before);
-    best_.resize(k_);
-    beat_last();
-  }
-
-  // Once k records are known, the last of them is what others must beat.
-  void beat_last() {
-    bound_ = best_[k_ - 1].key;
-    is_bounded_ = true;
-  }
-
-  size_t k_;
-  std::vector<Record> best_;
-  Key bound_ = 0;
-  bool is_bounded_ = false;
-};
-
 // A key that k elements are known not to be above: the k-th of a sample, where one is much smaller
 // than the row. Without it, a row whose best elements come last would have all of them kept.
 template <class T, class Key = typename SortKey<T>::Key>
 Key most_of_sample(const T* x, int64_t n, int64_t k, bool largest) {
   constexpr int64_t kRun = 16;  // elements side by side, since a cache line is read anyway
-  const int64_t runs = std::max(n / 32, 4 * k) / kRun;
-  if (n < 2048 || runs * kRun > n / 4) return static_cast<Key>(-1);
+  constexpr int64_t kFewest = 256;
+  const int64_t runs = std::max({n / 32, 4 * k, 2 * kRun}) / kRun;
+  if (n < kFewest || runs * kRun > n / 4) return static_cast<Key>(-1);
   const KeyKernels& elements = kernel_table().keys[dtype_of<T>];
   Scratch scratch(static_cast<size_t>(runs * kRun) * sizeof(Key));
   Key* const keys = scratch.take<Key>(runs * kRun);
@@ -248,14 +129,14 @@ void add_elements(const T* row, int64_t begin, int64_t end, int64_t k, bool larg
 
 // The positions of the first k of each row, by selection; `chunk` elements at a time, so that a
 // long row is shared by the threads.
-template <class T>
+template <class T, class Record>
 void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
-  using Select = Selection<typename SortKey<T>::Key>;
+  using Select = Selection<typename SortKey<T>::Key, Record>;
   const int64_t rows = x.count / n;
   const int64_t chunks = k <= kFewBest ? (n + kChunk - 1) / kChunk : 1;
   const auto write = [&](int64_t row, Select& best) {
     int64_t* to = positions + row * k;
-    for (const auto& record : best.finish()) *to++ = record.position;
+    for (const auto& record : best.finish()) *to++ = record.position();
   };
   if (chunks == 1) {
     parallel_for(rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
@@ -267,7 +148,7 @@ void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* po
     });
     return;
   }
-  std::vector<std::vector<typename Select::Record>> found(static_cast<size_t>(rows * chunks));
+  std::vector<std::vector<Record>> found(static_cast<size_t>(rows * chunks));
   parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       const int64_t first = job % chunks * kChunk;
@@ -284,6 +165,14 @@ void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* po
     }
     write(r, best);
   }
+}
+
+template <class T>
+void select(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
+  if constexpr (sizeof(T) == 4) {
+    if (n <= kMostOfWord) return select_rows<T, RankedWord>(x, n, k, largest, positions);
+  }
+  select_rows<T, Ranked<typename SortKey<T>::Key>>(x, n, k, largest, positions);
 }
 
 // Places [skip, skip + k) of each row's order.
@@ -327,7 +216,7 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
     } else if (window.skip > 0 || k > n / 8 || n <= kSortedAtOnce) {
       sort_and_cut(rows, n, window, positions, workspace);
     } else {
-      select_rows<T>(rows, n, k, window.largest, positions);
+      select<T>(rows, n, k, window.largest, positions);
     }
     const T* from = rows.as<T>();
     for (int64_t i = 0; i < values.count; from += n) {
@@ -336,18 +225,48 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
   });
 }
 
-void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const size_t axis = order_axis(op, *inputs[0]);
-  const Array rows = order_rows(*inputs[0], axis, workspace);
-  const Window window{op.get<int64_t>("skip"), op.get<int64_t>("k"), op.get<bool>("largest")};
-  write_as(swap_last(*outputs[0], axis), rows.dtype, workspace, [&](const Array& values) {
-    write_as(swap_last(*outputs[1], axis), DType::kInt64, workspace, [&](const Array& positions) {
-      take_window(rows, window, values, positions.as<int64_t>(), workspace);
+// What stands in the window of each row along the axis, and its positions.
+void take(const Array& x, size_t axis, const Window& window, const Array& values,
+          const Array& positions, Workspace& workspace) {
+  const Array rows = order_rows(x, axis, workspace);
+  write_as(swap_last(values, axis), rows.dtype, workspace, [&](const Array& found) {
+    write_as(swap_last(positions, axis), DType::kInt64, workspace, [&](const Array& places) {
+      take_window(rows, window, found, places.as<int64_t>(), workspace);
     });
   });
 }
 
+void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const size_t axis = order_axis(op, *inputs[0]);
+  take(*inputs[0], axis, {op.get<int64_t>("skip"), op.get<int64_t>("k"), op.get<bool>("largest")},
+       *outputs[0], *outputs[1], workspace);
+}
+
+// A result with its axis, which may have gone.
+Array with_axis(const Array& y, size_t axis, bool keepdims) {
+  if (keepdims) return y;
+  Dims shape, strides;
+  for (size_t i = 0; i <= y.shape.size(); ++i) {
+    if (i == axis) {
+      shape.push_back(1);
+      strides.push_back(0);
+    }
+    if (i == y.shape.size()) break;
+    shape.push_back(y.shape[i]);
+    strides.push_back(y.strides[i]);
+  }
+  return y.view(std::move(shape), std::move(strides));
+}
+
+void kth_value(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const size_t axis = order_axis(op, *inputs[0]);
+  const bool keepdims = op.get<bool>("keepdims");
+  take(*inputs[0], axis, {op.get<int64_t>("k") - 1, 1, false},
+       with_axis(*outputs[0], axis, keepdims), with_axis(*outputs[1], axis, keepdims), workspace);
+}
+
 constexpr std::pair<std::string_view, KernelRule> kSelectionKernels[] = {
+    {"kth_value", kth_value},
     {"top_k", topk},
 };
 

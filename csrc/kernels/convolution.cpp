@@ -10,6 +10,7 @@
 #include "kernels/convolution_apart.h"
 #include "kernels/convolution_product.h"
 #include "kernels/convolution_rows.h"
+#include "kernels/convolution_scattered.h"
 #include "kernels/depthwise.h"
 #include "kernels/depthwise_blocks.h"
 #include "kernels/winograd.h"
@@ -223,6 +224,7 @@ Way backward_way(const Convolution& c, const WindowProduct<T>& all,
     choice.offer(Way::kTiles, [&] { return tiles_work(only); });
   }
   if (has_apart(c)) choice.offer(Way::kApart, apart);
+  if (has_scattered(c)) choice.offer(Way::kScattered, [&] { return scattered_work<T>(c); });
   return choice.best();
 }
 
@@ -299,6 +301,8 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
       });
     case Way::kTiles:
       return multiply_tiles(products.front());
+    case Way::kScattered:
+      return data_gradient_scattered(c, dy, weight, bias, dx, forms);
     default:
       break;
   }

@@ -10,8 +10,8 @@ namespace {
 thread_local ScratchBuffer t_rows;
 thread_local ScratchBuffer t_sums;
 
-constexpr int64_t kMostDots = 8;  // windows that weights are not turned for
-constexpr int64_t kMostElements = 256 * 1024;
+constexpr int64_t kMostDots = 8;  // windows that are rows
+constexpr int64_t kMostElements = 1024 * 1024;
 
 // The taps [first, last) of a line of a window that lie within the input.
 struct Taps {
@@ -67,36 +67,46 @@ bool has_rows(const Convolution& c) {
 
 template <class T>
 Work rows_work(const Convolution& c) {
-  const int64_t count = c.images * c.window.out_size();
-  Work work = gemm_work<T>(count, c.out_channels, c.rows(), c.groups, false);
-  const int64_t elements = count * (c.rows() + c.out_channels);
+  const int64_t count = c.images * c.window.out_size(), n = c.out_channels;
+  const bool is_few = count <= kMostDots;
+  Work work = is_few ? gemm_work<T>(count, n, c.rows(), c.groups, false)
+                     : gemm_work<T>(n, count, c.rows(), c.groups, true);
+  const int64_t elements = count * (c.rows() + n);
   work.moved += static_cast<double>(c.groups * elements * int64_t{sizeof(T)});
-  const int64_t weights = c.groups * c.out_channels * c.rows() * int64_t{sizeof(T)};
-  work.read = far_bytes(static_cast<double>(weights), 1);
-  work.made = count > kMostDots ? static_cast<double>(weights) : 0;
+  work.read = far_bytes(static_cast<double>(c.groups * n * c.rows() * int64_t{sizeof(T)}), 1);
   return work;
 }
 
+// Few windows are the rows of the product, so that weights are read as they lie; more are its
+// columns, for which weights lie as well.
 template <class T>
 void convolve_rows(const Convolution& c, const T* x, const T* weight, const T* bias, T* y,
                    KeptForms* forms) {
   const int64_t windows = c.window.out_size(), count = c.images * windows, n = c.out_channels;
+  const bool is_few = count <= kMostDots;
   ScratchLoan rows_loan(t_rows), sums_loan(t_sums);
   T* const rows = rows_loan.reserve<T>(count * c.rows());
   T* const sums = sums_loan.reserve<T>(count * n);
+  const int64_t of_window = is_few ? n : 1, of_channel = is_few ? 1 : count;
   for (int64_t group = 0; group < c.groups; ++group) {
     gather_windows(c, x, group, rows);
-    for (int64_t i = 0; bias != nullptr && i < count; ++i) {
-      std::copy_n(bias + group * n, n, sums + i * n);
+    for (int64_t channel = 0; bias != nullptr && channel < n; ++channel) {
+      for (int64_t i = 0; i < count; ++i) {
+        sums[i * of_window + channel * of_channel] = bias[group * n + channel];
+      }
     }
-    gemm<T>(count, n, c.rows(), {rows, c.rows(), 1},
-            {weight + group * n * c.rows(), c.rows(), 1, nullptr, forms}, sums, n, bias != nullptr);
+    const GemmOperand<T> windows_of{rows, c.rows(), 1};
+    const GemmOperand<T> weights{weight + group * n * c.rows(), c.rows(), 1, nullptr, forms};
+    if (is_few) {
+      gemm<T>(count, n, c.rows(), windows_of, weights, sums, n, bias != nullptr);
+    } else {
+      gemm<T>(n, count, c.rows(), weights, windows_of, sums, count, bias != nullptr);
+    }
     for (int64_t image = 0; image < c.images; ++image) {
       T* const to = y + (image * c.groups + group) * c.y_size();
       for (int64_t channel = 0; channel < n; ++channel) {
-        for (int64_t i = 0; i < windows; ++i) {
-          to[channel * windows + i] = sums[(image * windows + i) * n + channel];
-        }
+        const T* const from = sums + image * windows * of_window + channel * of_channel;
+        for (int64_t i = 0; i < windows; ++i) to[channel * windows + i] = from[i * of_window];
       }
     }
   }

@@ -221,8 +221,24 @@ void add_dots(int64_t n, const void* a, int64_t a_row, int64_t rows, const void*
 }
 
 template <class T>
+void add(void* to, const void* x, int64_t n) {
+  T* const sums = static_cast<T*>(to);
+  const T* const from = static_cast<const T*>(x);
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    store(sums + i, load<Vector<T>>(sums + i) + load<Vector<T>>(from + i));
+  }
+#if defined(__AVX512F__)
+  const uint32_t mask = mask_of<T>(n - i);
+  store_masked(sums + i, mask, load_masked(mask, sums + i) + load_masked(mask, from + i));
+#else
+  for (; i < n; ++i) sums[i] += from[i];
+#endif
+}
+
+template <class T>
 constexpr ConvolutionKernels kernels() {
-  return {gather<T>, add_dots<T>};
+  return {gather<T>, add_dots<T>, add<T>};
 }
 
 }  // namespace

@@ -138,6 +138,8 @@ struct ConvolutionKernels {
   // rows and r < count.
   void (*add_dots)(int64_t n, const void* a, int64_t a_row, int64_t rows, const void* b,
                    const int64_t* offsets, int64_t count, void* sums, int64_t sums_row) = nullptr;
+  // to[i] += x[i], for i < n.
+  void (*add)(void* to, const void* x, int64_t n) = nullptr;
 };
 
 // The transforms of F(2x2, 3x3), on vectors of channels: `lanes` planes side by side. Place p of a
@@ -195,6 +197,10 @@ struct SortKernels {
                     int64_t* below) = nullptr;
   // Copies those of n elements, floats as wide as keys, that are zeros of either sign, in order.
   void (*zeros)(void* out, const void* x, int64_t n) = nullptr;
+  // Copies those of n elements, as wide as keys, whose bits are none of `count` others'; returns
+  // how many there are.
+  int64_t (*others)(void* out, const void* x, int64_t n, const void* known,
+                    int64_t count) = nullptr;
 };
 
 // Between elements and their keys (sort_key.h), which are as wide. `flips` reverses the order.

@@ -2,12 +2,11 @@
 // list, this file gives each the loops that the driver asks for.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
-#include "kernels/scalar.h"
+#include "kernels/reduce_few.h"
+#include "kernels/reduce_types.h"
 
 namespace tensorlike {
 namespace {
-
-enum class Init : unsigned char { kZero, kOne, kLowest, kHighest, kFalse, kTrue };
 
 // The dtypes that a reduction takes, by category; booleans count as numbers.
 template <class... T>
@@ -24,60 +23,12 @@ struct Types {
   static constexpr List<float, double> kRealFloating{};
 };
 
-constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
-constexpr int kUsualLanes = 16;
-
-#if defined(__AVX512F__)
-constexpr size_t kRegisterBytes = 32 * 64;
-#elif defined(__AVX2__)
-constexpr size_t kRegisterBytes = 16 * 32;
-#else
-constexpr size_t kRegisterBytes = 16 * 16;
-#endif
-
-// Whether vectors of T are loaded in part.
-template <class T>
-#if defined(__AVX512F__)
-constexpr bool kMasks = true;
-#elif defined(__AVX2__)
-constexpr bool kMasks = sizeof(T) >= 4 && std::is_arithmetic_v<T>;
-#else
-constexpr bool kMasks = false;
-#endif
-
-// What is summed in float within a block is carried in double between blocks, complex numbers
-// likewise; integers and booleans accumulate in 64 bits; min, max and logic stay as they are.
-template <class T>
-struct Wide {
-  using type = std::conditional_t<kFloats<T>, double,
-                                  std::conditional_t<std::is_same_v<T, uint64_t>, T, int64_t>>;
-};
-template <class T>
-struct Wide<Complex<T>> {
-  using type = Complex<double>;
-};
-template <class Mapped, bool kSums>
-using Accumulator =
-    typename std::conditional_t<kSums, Wide<Mapped>, std::type_identity<Mapped>>::type;
-
-template <class T>
-inline constexpr bool kKeepsType = kFloats<T> || is_complex<T>;
-
-template <class T, Init kInit>
-constexpr T first_value() {
-  if constexpr (kInit == Init::kOne || kInit == Init::kTrue) return T(1);
-  if constexpr (kInit == Init::kLowest) {
-    return kFloats<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  }
-  if constexpr (kInit == Init::kHighest) {
-    return kFloats<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  }
-  return T(0);
-}
-
 // kInit is a template argument so that each loop knows its identity.
 template <class T, Init kInit, class Map, class Combine, class Finish>
 struct Loops {
+  using Element = T;
+  using MapOne = Map;
+  using CombineTwo = Combine;
   using Mapped = decltype(Map{}(T{}));
   static constexpr bool kSums = kInit == Init::kZero || kInit == Init::kOne;
   using Acc = Accumulator<Mapped, kSums>;
@@ -87,10 +38,10 @@ struct Loops {
   static constexpr int kColumns =
       sizeof(Lane) < 4 ? 64 / static_cast<int>(sizeof(Lane)) : kUsualLanes;
   static constexpr int kLanes = std::is_same_v<Lane, bool> ? kUsualLanes : kColumns;
+  static constexpr int kRowLanes = kUsualLanes;
 
-  static void start(void* acc, int64_t n) {
-    std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc, kInit>());
-  }
+  static Acc first() { return first_value<Acc, kInit>(); }
+  static void start(void* acc, int64_t n) { std::fill_n(static_cast<Acc*>(acc), n, first()); }
 
   static constexpr bool kIsExtreme = kInit == Init::kLowest || kInit == Init::kHighest;
   // Elements of a block. Those of narrow integers have many lanes, which are combined at its end;
@@ -165,10 +116,10 @@ struct Loops {
     }
   }
 
-  // What kCount blocks of n <= kRun elements give, `step` elements from one to the next.
+  // The lanes of kCount blocks of n <= kRun elements, `step` elements from one to the next.
   template <int kCount>
-  static void blocks(const T* x, int64_t n, int64_t step, Lane* parts) {
-    Lane lanes[kCount][kLanes];
+  [[gnu::always_inline]] static void lanes_of(const T* x, int64_t n, int64_t step,
+                                              Lane (&lanes)[kCount][kLanes]) {
     for (auto& row : lanes) std::fill_n(row, kLanes, first_value<Lane, kInit>());
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
@@ -183,6 +134,13 @@ struct Loops {
     for (int s = 0; s < kCount; ++s) {
       if (i < n) few(lanes[s], x + s * step + i, n - i);
     }
+  }
+
+  // What these blocks give.
+  template <int kCount>
+  static void blocks(const T* x, int64_t n, int64_t step, Lane* parts) {
+    Lane lanes[kCount][kLanes];
+    lanes_of(x, n, step, lanes);
     for (int s = 0; s < kCount; ++s) parts[s] = combine_lanes(lanes[s]);
   }
 
@@ -229,14 +187,45 @@ struct Loops {
     }
   }
 
+  // Elements that are numbers are looked at across short rows, and across rows of few columns; not
+  // where what they are mapped to is rounded, or not, as the compiler joins it with a sum.
+  static constexpr bool kAreFew = std::is_arithmetic_v<Lane>;
+  static bool rounds() { return kFloats<Lane> && static_cast<Lane>(Map{}(T(3))) != Lane(3); }
+  struct None {
+    static constexpr int64_t kMostColumns = 0;
+  };
+  using Few = std::conditional_t<kAreFew, FewElements<Loops>, None>;
+
   // Whole results of several rows: what `row` would give from the identity on.
   static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
-    constexpr int64_t kTogether = 4;
+    if constexpr (kAreFew) {
+      if (n > 0 && n < kBlock && count >= kTogether && !rounds()) {
+        return each_short(out, x, n, count, step);
+      }
+    }
+    each_long(out, x, n, count, step);
+  }
+
+  using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+  static constexpr int64_t kTogether = 4;
+
+  static void each_short(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
+    const typename Few::Rows rows(n, step);
+    const T* in = static_cast<const T*>(x);
+    Acc totals[Few::kRows];
+    for (int64_t at = 0; at < count; at += Few::kRows) {
+      const int64_t results = std::min(Few::kRows, count - at);
+      start(totals, results);
+      rows.run(totals, in + at * step, results, count - at - results);
+      finish(static_cast<Out*>(out) + at, totals, results, n);
+    }
+  }
+
+  static void each_long(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
     constexpr int64_t kResults = 64;
     // Of which one keeps the processor busy by itself. Extremes of whole blocks are found
     // otherwise, NaN first.
     constexpr int64_t kLongRow = kIsExtreme ? kRun : kStreams * kRun;
-    using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
     const T* in = static_cast<const T*>(x);
     Out* to = static_cast<Out*>(out);
     Acc totals[kResults];
@@ -316,6 +305,14 @@ struct Loops {
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
     Acc* to = static_cast<Acc*>(acc);
     const T* in = static_cast<const T*>(x);
+    if constexpr (kAreFew) {
+      const int64_t groups = count / kRowsTogether;
+      if (n <= Few::kMostColumns && step == n && groups > 0 && !rounds()) {
+        Few::columns(to, in, n, groups);
+        in += groups * kRowsTogether * step;
+        count -= groups * kRowsTogether;
+      }
+    }
     for (; count >= kRowsTogether; count -= kRowsTogether, in += kRowsTogether * step) {
       some_rows<kRowsTogether>(to, in, n, step);
     }
@@ -329,7 +326,6 @@ struct Loops {
   }
 
   static void finish(void* out, const void* acc, int64_t n, int64_t count) {
-    using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
     Out* to = static_cast<Out*>(out);
     const Acc* from = static_cast<const Acc*>(acc);
     for (int64_t j = 0; j < n; ++j) {

@@ -40,6 +40,9 @@ struct Lanes<uint32_t> {
   static __m512i broadcast(uint32_t key) { return _mm512_set1_epi32(static_cast<int>(key)); }
   static Mask below(__m512i a, __m512i b) { return _mm512_cmplt_epu32_mask(a, b); }
   static Mask not_above(__m512i a, __m512i b) { return _mm512_cmple_epu32_mask(a, b); }
+  static Mask differing(Mask mask, __m512i a, __m512i b) {
+    return _mm512_mask_cmpneq_epu32_mask(mask, a, b);
+  }
   static __m512i compress(Mask mask, __m512i v) { return _mm512_maskz_compress_epi32(mask, v); }
   static __m512i load(const uint32_t* from, int n) {
     return _mm512_maskz_loadu_epi32(static_cast<Mask>((1U << n) - 1), from);
@@ -75,6 +78,9 @@ struct Lanes<uint64_t> {
   static __m512i broadcast(uint64_t key) { return _mm512_set1_epi64(static_cast<int64_t>(key)); }
   static Mask below(__m512i a, __m512i b) { return _mm512_cmplt_epu64_mask(a, b); }
   static Mask not_above(__m512i a, __m512i b) { return _mm512_cmple_epu64_mask(a, b); }
+  static Mask differing(Mask mask, __m512i a, __m512i b) {
+    return _mm512_mask_cmpneq_epu64_mask(mask, a, b);
+  }
   // Lanes in the mask first, then the others.
   static __m512i part(Mask mask, __m512i v) {
     const __m128i order = _mm_cvtsi64_si128(static_cast<int64_t>(kPartingOrders[mask]));

@@ -164,6 +164,23 @@ struct Sorter {
     }
   }
 
+  static int64_t others(void* out, const void* x, int64_t n, const void* known, int64_t count) {
+    Key* to = static_cast<Key*>(out);
+    const Key* from = static_cast<const Key*>(x);
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const __m512i v = L::load(from + i, static_cast<int>(std::min<int64_t>(n - i, kLanes)));
+      typename L::Mask taken = L::first(n - i);
+      for (int64_t k = 0; k < count; ++k) {
+        taken = L::differing(taken, v, L::broadcast(static_cast<const Key*>(known)[k]));
+      }
+      if (taken == 0) continue;
+      const int found = std::popcount(static_cast<unsigned>(taken));
+      L::store(to, found, reinterpret_cast<Vector>(L::compress(taken, v)));
+      to += found;
+    }
+    return to - static_cast<Key*>(out);
+  }
+
   static void sort(void* keys, int64_t n) {
     const int depth = 2 * static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
     sort_within(static_cast<Key*>(keys), n, depth);
@@ -177,9 +194,9 @@ void TL_FILL(sorts)(KernelTable& table);
 void TL_FILL(sorts)([[maybe_unused]] KernelTable& table) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
   table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort, Sorter<uint32_t>::within,
-                  Sorter<uint32_t>::zeros};
+                  Sorter<uint32_t>::zeros, Sorter<uint32_t>::others};
   table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort, Sorter<uint64_t>::within,
-                  Sorter<uint64_t>::zeros};
+                  Sorter<uint64_t>::zeros, Sorter<uint64_t>::others};
 #endif
 }
 

@@ -25,10 +25,11 @@ enum class Way {
   kPixelDots,  // the same where windows are pixels: a matrix product
   kApart,      // taps that lie apart: tiles of more and smaller images
   kApartDots,  // the gradient by the weights of those
+  kScattered,  // the gradient by the image: a matrix product, added to its places
 };
-constexpr std::array<std::string_view, 11> kWayNames = {
-    "strips", "tiles",     "pixels",     "rows",  "blocks",    "alone",
-    "dots",   "tile dots", "pixel dots", "apart", "apart dots"};
+constexpr std::array<std::string_view, 12> kWayNames = {
+    "strips", "tiles",     "pixels",     "rows",  "blocks",     "alone",
+    "dots",   "tile dots", "pixel dots", "apart", "apart dots", "scattered"};
 
 // What a way does to a shape.
 struct Work {

@@ -187,3 +187,51 @@ def test_different_elements_of_many_and_of_few(dtype: str) -> None:
                 x[rng.random(n) < 0.1] = -0.0
             found = np.asarray(F.unique_values(tl.tensor(x)))
             np.testing.assert_array_equal(found, np.unique(x, equal_nan=False))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float16", "float32", "float64"])
+def test_different_elements_that_are_few_of_many(dtype: str) -> None:
+    for seed, (variety, rare) in enumerate(
+        ((1, 0.0), (3, 0.0), (15, 0.01), (16, 0.0), (17, 0.1), (40, 0.0), (5, 0.2))
+    ):
+        for n in (4095, 4096, 9000, 50_001):
+            rng = np.random.default_rng([seed, n])
+            x = rng.integers(0, variety, n).astype(dtype)
+            at = rng.random(n) < rare
+            x[at] = rng.integers(100, 60_000, n)[at].astype(dtype)
+            if x.dtype.kind == "f":
+                x *= rng.choice(np.array([-1, 1], dtype), n)
+                x[rng.random(n) < rare / 4] = np.nan
+                x[rng.random(n) < 0.001] = np.inf
+            order = np.argsort(x, kind="stable")
+            ordered = x[order]
+            wanted = ordered[np.append(True, ~(ordered[1:] == ordered[:-1]))]
+            found = np.asarray(F.unique_values(tl.tensor(x)))
+            np.testing.assert_array_equal(found, wanted)
+            if x.dtype.kind == "f" and (x == 0).any():  # as of few elements, which are sorted
+                last = np.signbit(x[x == 0][-1])
+                assert (np.signbit(found[found == 0]) == last).all()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "int64"])
+@pytest.mark.parametrize("how", ["any", "rising", "falling", "few values", "not all numbers"])
+def test_the_first_few_of_rows_of_any_length_and_order(how: str, dtype: str) -> None:
+    for n in (130, 256, 326, 700, 2047, 2048, 9000, 17_024):
+        rng = np.random.default_rng(n)
+        x = rng.normal(size=(2, n)) * 1e6
+        if how in ("rising", "falling"):
+            x = np.sort(x)[:, :: -1 if how == "falling" else 1]
+        if how == "few values":
+            x = np.round(x / 1e6)
+        if how == "not all numbers" and dtype[0] == "f":
+            x[rng.random(x.shape) < 0.1] = np.nan
+            x[rng.random(x.shape) < 0.3] = -np.inf
+        x = np.ascontiguousarray(x.astype(dtype))
+        for k in sorted({1, 5, 16, 17, n // 8, n // 16}):
+            for largest in (True, False):
+                wanted = order_of(x, largest)[:, :k]
+                values, places = F.topk(tl.tensor(x), k, largest=largest)
+                np.testing.assert_array_equal(np.asarray(places), wanted)
+                np.testing.assert_array_equal(
+                    np.asarray(values), np.take_along_axis(x, wanted, axis=1)
+                )

@@ -18,7 +18,7 @@ from tensorlike.static import CompiledProgram
 
 Array = np.ndarray[Any, Any]
 ALL = {"strips", "tiles", "pixels", "rows", "blocks", "alone", "dots", "tile dots", "pixel dots",
-       "apart", "apart dots"}  # fmt: skip
+       "apart", "apart dots", "scattered"}  # fmt: skip
 
 
 @contextmanager

@@ -38,8 +38,9 @@ def result_type(*arrays_and_dtypes: TensorLike) -> dtype:
         >>> tl.result_type(tl.int8, tl.uint8, 3)
         tensorlike.int16
     """
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float, complex))]
-    others = [x for x in arrays_and_dtypes if not isinstance(x, (bool, int, float, complex))]
+    given = [0 if isinstance(x, Size) else x for x in arrays_and_dtypes]
+    numbers = [x for x in given if isinstance(x, (bool, int, float, complex))]
+    others = [x for x in given if not isinstance(x, (bool, int, float, complex))]
     if not others:
         raise ParameterError("needs a tensor or a dtype.", op="result_type", got="none")
     condition = ShapeTensor((), "bool")

@@ -11,13 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, isdtype, stop_gradient
+from ..imperative import (
+    ParameterError,
+    ShapeError,
+    Size,
+    Tensor,
+    TensorLike,
+    isdtype,
+    stop_gradient,
+)
 from .algebra import matrix_transpose
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, checked_shape, expand_dims, moveaxis
 from .control_flow import cond
 from .generated import (
     abs,
+    arange,
+    argsort,
     astype,
     broadcast_to,
     full,
@@ -315,11 +325,20 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
     p = number("pdist", "p", p, least=0.0)
     count = x.shape[0]
     checked_shape("pdist", [count * (count - 1) // 2, x.shape[1]])
-    first, second = np.triu_indices(count, 1)
+    first, second = _pairs(count)
     return length("pdist", take(x, first, axis=0) - take(x, second, axis=0), p, -1, False)
 
 
-@named
+def _pairs(count: Any) -> tuple[Any, Any]:
+    """The numbers of all pairs of so many, each with those behind it."""
+    if not isinstance(count, Size):
+        return np.triu_indices(count, 1)
+    place = arange(count * count)
+    first, second = place // count, place % count
+    wanted = argsort(where(first < second, place, count * count))[: count * (count - 1) // 2]
+    return take(first, wanted, axis=0), take(second, wanted, axis=0)
+
+
 @named
 def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     """The slices along an axis, those longer than a bound shortened to it.

@@ -40,8 +40,9 @@ def result_type(*arrays_and_dtypes: TensorLike) -> dtype:
         >>> tl.result_type(tl.int8, tl.uint8, 3)
         tensorlike.int16
     """
-    numbers = [x for x in arrays_and_dtypes if _is_weak(x)]
-    others = [x for x in arrays_and_dtypes if not _is_weak(x)]
+    given = [0 if isinstance(x, Size) else x for x in arrays_and_dtypes]
+    numbers = [x for x in given if _is_weak(x)]
+    others = [x for x in given if not _is_weak(x)]
     if not others:
         raise ParameterError("needs a tensor or a dtype.", op="result_type", got="none")
     condition = ShapeTensor((), "bool")

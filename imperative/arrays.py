@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C, ops
+from .sizes import Size
 
 
 def as_array(data: Any, dtype: Any = None) -> Any:
@@ -185,11 +186,13 @@ def from_bits(data: bytes, shape: tuple[int, ...], dtype: str, device: str = "cp
 
 
 def _not_numbers(data: Any) -> _C.DTypeError:
+    has_size = isinstance(data, (list, tuple)) and any(isinstance(x, Size) for x in data)
     return _C.DTypeError(
         "must be numbers in a rectangular arrangement",
         op="tensor",
         argument="data",
-        got=type(data).__name__,
+        got="an unknown size among them" if has_size else type(data).__name__,
+        fix="join tensors: stack([tensor(x.shape[0]), tensor(1)])" if has_size else "",
     )
 
 

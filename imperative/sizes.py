@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
 from .. import _C, ops
 
 
 class Size:
-    """A size that is not known yet. Sums, differences and products of it are sizes too.
+    """A size that is not known yet. What integer arithmetic makes of it are sizes too.
 
     It is what ``x.shape`` holds where a listing was told `None`, and it goes wherever a size goes:
     into shapes, bounds, and tensors' arithmetic. It compares as a large number does. What Python
@@ -18,7 +19,7 @@ class Size:
     can be done so many times.
 
     Raises:
-        ShapeError: it is used as an integer, or divided with a rest.
+        ShapeError: it is used as an integer, or divided by ``/``.
 
     Example:
         >>> import tensorlike as tl
@@ -68,7 +69,7 @@ class Size:
         """Whether it is the same size, or comes to be that number: see `Size`."""
         return self._compared(other, "==") is True
 
-    def _with(self, other: Any, apply: Any) -> Any:
+    def _with(self, other: Any, how: str, *, swapped: bool = False) -> Any:
         if self.kept is not None:
             self.refuse_kept()
         if isinstance(other, Size):
@@ -76,59 +77,71 @@ class Size:
                 pair = in_one_program(self, other)
                 if pair is None:
                     self._refuse("a size of another listing")
-                return pair[0]._with(pair[1], apply)
-            numbers = apply(self.first, other.first), apply(self.second, other.second)
+                return pair[0]._with(pair[1], how, swapped=swapped)
+            given = other.first, other.second
         elif isinstance(other, int) and not isinstance(other, bool):
-            numbers = apply(self.first, other), apply(self.second, other)
+            given = other, other
         elif isinstance(other, (float, complex)):
             self._refuse("arithmetic with a number that is no integer")
         else:
             return NotImplemented
-        return numbers[0] if numbers[0] == numbers[1] else Size(*numbers, self.owner)
+        own = self.first, self.second
+        made = self.owner.calculate(how, *((given, own) if swapped else (own, given)))
+        return made[0] if made[0] == made[1] else Size(*made, self.owner)
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
+        return self._with(other, "add")
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
+        if isinstance(other, (int, Size)) and not isinstance(other, bool):
+            return self + -1 * other
+        return self._with(other, "add")
 
     def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: b - a)
+        return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
+        return self._with(other, "multiply")
 
     __rmul__ = __mul__
 
     def __pow__(self, other: Any) -> Any:
-        if isinstance(other, int) and other < 0:
+        if not isinstance(other, int) or isinstance(other, bool):
+            return self._with(other, "multiply")
+        if other < 0:
             self._refuse(f"a power of {other}")
-        return self._with(other, lambda a, b: a**b)
+        made: Any = 1
+        for _ in range(other):
+            made = self * made
+        return made
 
-    def __neg__(self) -> Size:
-        if self.kept is not None:
-            self.refuse_kept()
-        return Size(-self.first, -self.second, self.owner)
+    def __neg__(self) -> Any:
+        return self * -1
 
     def __floordiv__(self, other: Any) -> Any:
-        """Where it leaves no rest whatever the size is."""
-        rest = self._with(other, lambda a, b: a % b)
-        if rest is NotImplemented:
-            return NotImplemented
-        if isinstance(rest, Size) or rest != 0:
-            self._refuse(f"a division by {other!r}")
-        return self._with(other, lambda a, b: a // b)
+        return self._divided(other, "floor_divide")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._with(other, "floor_divide", swapped=True)
 
     def __mod__(self, other: Any) -> Any:
-        rest = self._with(other, lambda a, b: a % b)
-        if rest is not NotImplemented and (isinstance(rest, Size) or rest != 0):
-            self._refuse(f"a rest by {other!r}")
-        return rest
+        return self._divided(other, "remainder")
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with(other, "remainder", swapped=True)
+
+    def _divided(self, other: Any, how: str) -> Any:
+        if isinstance(other, int) and other == 0:
+            raise ZeroDivisionError("a size must not be divided by 0")
+        return self._with(other, how)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
         if self.kept is not None:
@@ -189,12 +202,20 @@ class Size:
         if self.kept is not None:
             self.refuse_kept()
         raise _C.ShapeError(
-            "an unknown size may be added, subtracted, multiplied, compared, and given to ops",
+            "an unknown size may be added, subtracted, multiplied, divided by // and %, compared, "
+            "and given to ops",
             op="Size",
             got=what,
             fix="give the size a number, let the ops see it: mean(x), reshape(x, (-1,)), or "
             "compute with it as a tensor: 1 / sqrt(tensor(x.shape[0], dtype=x.dtype))",
         )
+
+
+# What sizes that were recorded are calculated by.
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "multiply": operator.mul,
+    "floor_divide": operator.floordiv, "remainder": operator.mod,
+}  # fmt: skip
 
 
 def in_one_program(a: Size, b: Size) -> tuple[Size, Size] | None:

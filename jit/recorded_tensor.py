@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _C
 from ..imperative import SymbolicTensor, apply
 from ..imperative.levels import is_differentiated, stopped
-from ..imperative.sizes import Size
+from ..imperative.sizes import ARITHMETIC, Size
 from ..imperative.sub_programs import Call, is_moving
 from ..ops import Elemwise, OpBase, declare
 from ..static import Program
@@ -127,7 +127,7 @@ class RecordedListing(Program):
             return tuple(made)
         if kind == "float":
             return float(made[0])
-        return made[0] + made[1] if kind == "add" else made[0] * made[1]
+        return ARITHMETIC[kind](*made)
 
     def refer(self, x: RecordedTensor) -> int:
         """The variable that a handle stands for, behind a stop where its history was cut."""

@@ -16,7 +16,7 @@ from typing import Any
 from .. import _C
 from ..imperative import Tensor
 from ..imperative.levels import stopped, unwrapped
-from ..imperative.sizes import Size
+from ..imperative.sizes import ARITHMETIC, Size
 from .copied import Backward
 from .program import Program
 
@@ -233,7 +233,7 @@ class Copier:
             if not _is_size(size):
                 return float(size)
             return Size(size.first, size.second, self.target, is_float=True)
-        return made[0] + made[1] if kind == "add" else made[0] * made[1]
+        return ARITHMETIC[kind](*made)
 
 
 def copy(program: Program) -> Program:

@@ -109,6 +109,18 @@ PyObject* append(PyObject* self, PyObject* args) {
   });
 }
 
+// calculate(how, (first, second), (first, second)): the two numbers of the size that is made so.
+PyObject* calculate(PyObject* self, PyObject* args) {
+  const char* how = nullptr;
+  long long a = 0, a_second = 0, b = 0, b_second = 0;
+  if (!PyArg_ParseTuple(args, "s(LL)(LL)", &how, &a, &a_second, &b, &b_second)) return nullptr;
+  return guarded([&] {
+    const Witness made = program_in(self).calculate(how, {a, a_second}, {b, b_second});
+    return Py_BuildValue("(LL)", static_cast<long long>(made.first),
+                         static_cast<long long>(made.second));
+  });
+}
+
 // compare(a, b, how): what the witnesses of sizes say; the program remembers that it was asked.
 PyObject* compare(PyObject* self, PyObject* args) {
   long long a = 0, b = 0;
@@ -198,6 +210,7 @@ const PyMethodDef program_methods[] = {
      "append(op, inputs, outputs=None, place=None): the numbers of an op's results."},
     {"bind", as_method(bind_sizes), METH_O, "bind(sizes): the ops for these sizes."},
     {"values", run, METH_VARARGS, "values(results, inputs): runs the program."},
+    {"calculate", calculate, METH_VARARGS, "calculate(how, a, b): says how a size is made."},
     {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
     {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},

@@ -17,13 +17,8 @@ int64_t whole(const AttrExpr& expr, std::span<const Spec> variables) {
   if (expr.kind == AttrExpr::Kind::kDim) {
     return variables[static_cast<size_t>(expr.slot)].shape[static_cast<size_t>(expr.dim)];
   }
-  const int64_t a = whole(expr.parts[0], variables);
-  const int64_t b = whole(expr.parts[1], variables);
-  int64_t out = 0;
-  const bool is_wide =
-      expr.attr == "add" ? __builtin_add_overflow(a, b, &out) : __builtin_mul_overflow(a, b, &out);
-  if (is_wide) fail(ErrorKind::kOverflow, said::argument("a size"), "must fit 64 bits");
-  return out;
+  return calculate_size(expr.attr, whole(expr.parts[0], variables),
+                        whole(expr.parts[1], variables));
 }
 
 std::string shape_text(const Program& program, int variable) {
@@ -41,12 +36,43 @@ Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables) {
   return elements;
 }
 
+int64_t calculate_size(const std::string& how, int64_t a, int64_t b) {
+  int64_t out = 0;
+  bool is_wide = false;
+  if (how == "add") {
+    is_wide = __builtin_add_overflow(a, b, &out);
+  } else if (how == "multiply") {
+    is_wide = __builtin_mul_overflow(a, b, &out);
+  } else if (b == 0) {
+    fail(ErrorKind::kShape, said::argument("a size"), "must not be divided by 0");
+  } else {
+    const int64_t rest = b == -1 ? 0 : a % b;
+    const bool is_rounded = rest != 0 && (rest < 0) != (b < 0);
+    if (how == "remainder") return is_rounded ? rest + b : rest;
+    is_wide = b == -1 && a == INT64_MIN;
+    if (!is_wide) out = a / b - (is_rounded ? 1 : 0);
+  }
+  if (is_wide) fail(ErrorKind::kOverflow, said::argument("a size"), "must fit 64 bits");
+  return out;
+}
+
+bool is_size_arithmetic(std::string_view how) {
+  return how == "add" || how == "multiply" || how == "floor_divide" || how == "remainder";
+}
+
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables) {
+  std::vector<Attr> values;
+  for (const auto& [index, expr] : step.exprs) values.push_back(evaluate(expr, variables));
+  return op_with(step, std::move(values));
+}
+
+Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values) {
   if (step.exprs.empty()) return step.op;
   const OpClass& cls = step.op->cls;
   std::vector<Attr> attrs = step.op->attrs;
-  for (const auto& [index, expr] : step.exprs) {
-    Attr value = evaluate(expr, variables);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t index = step.exprs[i].first;
+    Attr& value = values[i];
     if (std::holds_alternative<double>(attrs[index])) {
       value = static_cast<double>(std::get<int64_t>(value));
     }
@@ -217,7 +243,7 @@ void Program::check(const Guard& guard, std::span<const Spec> specs) const {
     return;
   }
   ErrorFields fields;
-  fields.op = "run";
+  fields.op = guard.op.empty() ? "run" : guard.op;
   fields.argument = "sizes";
   fields.must = tensorlike::text("must be so that ", text_of(guard.a), " ", guard.how, " ",
                                  text_of(guard.b), " is ", guard.answer ? "true" : "false",

@@ -71,7 +71,11 @@ Graph::Graph(const Program& source, std::span<const int> results)
   work.origin_ = source.origin_ ? source.origin_ : Ref<const Program>(&source);
   work.roots_ = source.roots_;
   work.found_ = source.found_;
+  work.own_ = source.own_;
+  work.equal_ = source.equal_;
   work.bases_ = source.bases_;
+  work.base_numbers_ = source.base_numbers_;
+  work.calculated_ = source.calculated_;
   work.guards_ = source.guards_;
   work.known_ = source.known_;
   work.names_ = source.names_;
@@ -301,8 +305,7 @@ void Graph::number_again(Program& out) const {
   for (size_t i = 0; i < bases.size(); ++i) {
     const Program::Base& base = work_->bases_[i];
     if (!is_known(base.expr)) continue;
-    bases[i] = static_cast<int>(out.bases_.size());
-    out.bases_.push_back({base.witness, renumbered(base.expr)});
+    bases[i] = out.add_base({base.witness, renumbered(base.expr), base.extent});
   }
   for (Program::Variable& variable : out.variables_) {
     for (int& base : variable.bases) base = base < 0 ? base : bases[at(base)];
@@ -311,8 +314,10 @@ void Graph::number_again(Program& out) const {
     for (auto& [index, expr] : step.exprs) expr = renumbered(std::move(expr));
   }
   for (const Program::Guard& guard : work_->guards_) {
-    out.guards_.push_back(
-        {renumbered(guard.a), renumbered(guard.b), guard.how, guard.answer, guard.place});
+    Program::Guard moved = guard;
+    moved.a = renumbered(guard.a);
+    moved.b = renumbered(guard.b);
+    out.guards_.push_back(std::move(moved));
   }
   for (Program::Root root : work_->roots_) {
     root.variable = numbers_[at(root.variable)];
@@ -322,6 +327,12 @@ void Graph::number_again(Program& out) const {
     root.variable = numbers_[at(root.variable)];
     if (root.variable >= 0) out.found_.push_back(std::move(root));
   }
+  for (Program::OwnSize own : work_->own_) {
+    if (!is_known(own.expr)) continue;
+    own.expr = renumbered(std::move(own.expr));
+    out.own_.push_back(std::move(own));
+  }
+  out.equal_ = work_->equal_;
 }
 
 void Graph::finish(Program& empty) {

@@ -19,9 +19,17 @@ std::string Program::text_of(const AttrExpr& expr) const {
              std::to_string(expr.dim) + "]";
     }
     case AttrExpr::Kind::kArithmetic: {
-      const std::string a = text_of(expr.parts[0]);
-      const std::string b = text_of(expr.parts[1]);
-      if (expr.attr == "multiply") return a + " * " + b;
+      const bool is_sum = expr.attr == "add";
+      const auto part = [&](const AttrExpr& one, bool is_behind) {
+        const bool is_plain = one.kind != AttrExpr::Kind::kArithmetic || is_sum ||
+                              (!is_behind && one.attr == expr.attr);
+        return is_plain ? text_of(one) : "(" + text_of(one) + ")";
+      };
+      const std::string a = part(expr.parts[0], false);
+      const std::string b = part(expr.parts[1], true);
+      if (expr.attr == "floor_divide") return a + " // " + b;
+      if (expr.attr == "remainder") return a + " % " + b;
+      if (!is_sum) return a == "-1" ? "-" + b : a + " * " + b;
       const bool is_less = b.starts_with('-');
       return a + (is_less ? " - " + b.substr(1) : " + " + b);
     }
@@ -105,6 +113,11 @@ std::vector<std::string> Program::lines() const {
     out.push_back(std::move(made));
   }
   steps_before(variables_.size());
+  for (const Guard& guard : guards_) {
+    if (guard.op.empty()) continue;
+    const std::string where = guard.place.empty() ? guard.op : guard.op + ", " + guard.place;
+    out.push_back("assumes " + text_of(guard.a) + " == " + text_of(guard.b) + "  # " + where);
+  }
   for (const auto& [state, value] : assigned_) {
     out.push_back(variables_[static_cast<size_t>(state)].name + " <- " +
                   variables_[static_cast<size_t>(value)].name);

@@ -16,8 +16,6 @@
 namespace tensorlike {
 namespace {
 
-constexpr int kHighestPower = 3;  // of unknown sizes in one number
-
 std::string replaced(std::string message, const std::string& from, const std::string& to) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size()) {
@@ -62,6 +60,7 @@ Program::~Program() {
       if (released.insert(root.witness.first).second) release_witness(root.witness);
     }
   }
+  for (const OwnSize& own : own_) release_witness(own.witness);
 }
 
 int Program::add(Variable variable) {
@@ -88,9 +87,16 @@ Witness Program::witness_of_dimension(const Dimension& dimension, int variable, 
     if (!dimension.name.empty() && root.name == dimension.name) return root.witness;
   }
   const Witness made = take_witness(*this);
-  roots_.push_back({dimension.name, made, variable, index});
+  roots_.push_back({dimension.name, made, variable, index, next_extent(made)});
   has_new_size_ = true;
   return made;
+}
+
+// Of a size that follows from no other. Which ones a number depends on is known of the first.
+Program::Extent Program::next_extent(const Witness& made) const {
+  constexpr size_t kCounted = 63;
+  const size_t number = std::min(roots_.size() + found_.size(), kCounted);
+  return {made.first, uint64_t{1} << number};
 }
 
 int Program::add_input(std::string name, DType dtype, std::span<const Dimension> dimensions) {
@@ -123,51 +129,6 @@ int Program::capture(Ref<Value> value, const Spec& spec, std::string note, std::
   return add({next_name(), spec, spec, Role::kCaptured, std::move(value), std::move(note)});
 }
 
-// What a number may be made of: products of the inputs' unknown sizes, and unknown dimensions.
-void Program::add_bases(int variable) {
-  Variable& added = variables_[static_cast<size_t>(variable)];
-  if (added.role == Role::kInput && has_new_size_) {
-    has_new_size_ = false;
-    return rebuild_bases();
-  }
-  note_known(added.spec.shape, added.other.shape);
-  if (added.role == Role::kInput) return;
-  added.bases.clear();
-  for (size_t i = 0; i < added.spec.shape.size(); ++i) {
-    const Witness witness{added.spec.shape[i], added.other.shape[i]};
-    added.bases.push_back(
-        witness.is_known() ? -1 : add_base({witness, dim_of(variable, static_cast<int>(i))}));
-  }
-}
-
-void Program::rebuild_bases() {
-  bases_.clear();
-  for (const auto* roots : {&roots_, &found_}) {
-    for (const Root& root : *roots) {
-      add_base({root.witness, dim_of(root.variable, root.dimension)});
-    }
-  }
-  const size_t count = bases_.size();
-  size_t begin = 0;
-  for (int power = 2; power <= kHighestPower; ++power) {
-    const size_t end = bases_.size();
-    for (size_t i = begin; i < end; ++i) {
-      for (size_t r = 0; r < count; ++r) {
-        const Base base = bases_[i];
-        add_base({{base.witness.first * bases_[r].witness.first,
-                   base.witness.second * bases_[r].witness.second},
-                  arithmetic("multiply", {base.expr, bases_[r].expr})});
-      }
-    }
-    begin = end;
-  }
-  for (size_t i = 0; i < variables_.size(); ++i) {
-    const Variable& known = variables_[i];
-    if (known.role == Role::kResult) add_bases(static_cast<int>(i));
-    note_known(known.spec.shape, known.other.shape);
-  }
-}
-
 void Program::open_sizes(Specs& specs, Specs& others) {
   const size_t known = found_.size();
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -178,7 +139,8 @@ void Program::open_sizes(Specs& specs, Specs& others) {
              "a pass must not add an op whose sizes follow from elements");
       }
       const Witness made = take_witness(*this);
-      found_.push_back({"", made, static_cast<int>(variables_.size() + i), static_cast<int>(k)});
+      found_.push_back({"", made, static_cast<int>(variables_.size() + i), static_cast<int>(k),
+                        next_extent(made)});
       specs[i].shape[k] = made.first;
       others[i].shape[k] = made.second;
     }
@@ -197,14 +159,6 @@ void Program::note_known(const Dims& shape, const Dims& other) {
   }
 }
 
-int Program::add_base(const Base& base) {
-  const auto found = std::find_if(bases_.begin(), bases_.end(),
-                                  [&](const Base& known) { return known.witness == base.witness; });
-  const int number = static_cast<int>(found - bases_.begin());
-  if (found == bases_.end()) bases_.push_back(base);
-  return number;
-}
-
 std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place) {
   return append({Ref<const Op>(&op), {}, {inputs.begin(), inputs.end()}, {}, std::move(place)},
                 true);
@@ -213,38 +167,44 @@ std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std:
 std::vector<int> Program::append(Step step) { return append(std::move(step), false); }
 
 std::vector<int> Program::append(Step step, bool reads_attributes) {
-  const Op& op = *step.op;
   try {
-    if (reads_attributes && has_unknown_sizes()) Reader(*this, &op).read(step);
-    const LiteralSizes sizes(!step.exprs.empty());
-    Specs given;
-    for (int input : step.inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
-    Specs specs = infer_any(op, given);
     if (!has_unknown_sizes()) {
+      const LiteralSizes sizes(!step.exprs.empty());
+      Specs given;
+      for (int input : step.inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
+      Specs specs = infer_any(*step.op, given);
       Specs others = specs;
       open_sizes(specs, others);
       return finish(std::move(step), specs, others);
     }
-    Specs other_given;
-    for (int input : step.inputs) {
-      other_given.push_back(variables_[static_cast<size_t>(input)].other);
-    }
-    std::vector<Spec> others;
-    if (!step.exprs.empty()) {
-      for (const Variable& variable : variables_) others.push_back(variable.other);
-    }
-    Specs other = infer_any(*op_for(step, others), other_given);
-    for (size_t i = 0; i < specs.size(); ++i) {
-      if (i < other.size() && other[i].shape.size() == specs[i].shape.size()) continue;
-      fail(ErrorKind::kShape, said::op(op.name()),
-           "the number of dimensions must not depend on an unknown size");
-    }
-    open_sizes(specs, other);
-    return finish(std::move(step), specs, other);
+    if (reads_attributes) Reader(*this, step.op.get()).read(step);
+    if (!reads_attributes) calculate_again(step);
+    Made made = made_of(step);
+    take_own_sizes(step, made);
+    open_sizes(made.specs, made.others);
+    return finish(std::move(step), made.specs, made.others);
   } catch (const Error& error) {
     if (!has_unknown_sizes()) throw;
     rethrow(error, "");
   }
+}
+
+// The sizes of a step that was recorded before are calculated as they were then.
+void Program::calculate_again(Step& step) {
+  if (step.exprs.empty()) return;
+  for (const auto& [index, expr] : step.exprs) {
+    if (expr.kind != AttrExpr::Kind::kTuple) (void)calculate(expr);
+    if (expr.kind != AttrExpr::Kind::kTuple) continue;
+    for (const AttrExpr& part : expr.parts) (void)calculate(part);
+  }
+  step.op = op_at(Side::kFirst, step, {});
+}
+
+Program::Made Program::made_of(const Step& step) try {
+  return made_by(step);
+} catch (const Error&) {
+  if (!assume_equal(step)) throw;
+  return made_by(step);
 }
 
 std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place,

@@ -102,12 +102,16 @@ class Program : public RefCounted {
     std::string how;
     bool answer;
     std::string place;
+    std::string op = {};  // that wanted sizes to be equal; empty: somebody asked
   };
   void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
   void require(Guard guard);
   struct Schedule;  // schedule.h
   class Updating;
   const std::vector<Guard>& guards() const { return guards_; }
+  // What comes out where somebody calculates with sizes, or numbers: see calculate_size.
+  // ErrorKind::kShape where it cannot be told from others.
+  Witness calculate(const std::string& how, const Witness& a, const Witness& b);
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
 
@@ -157,6 +161,12 @@ class Program : public RefCounted {
   Values run(std::span<const int> results, Args given, Args states = {},
              Updating* updating = nullptr);
 
+  // What a step makes, as inferred by the first witnesses and by the second ones.
+  struct Made {
+    Specs specs, others;
+  };
+  Made made_by(const Step& step) const;
+
   // The two numbers that a number made of unknown sizes stands for; none where it is plain.
   std::optional<Witness> witness_of(int64_t number) const;
   // Whether a number is one that the second witnesses give: ops are inferred with these, too.
@@ -189,17 +199,39 @@ class Program : public RefCounted {
   friend class Graph;
   friend class Reader;
   friend class Stretch;
+  // What a number comes to where the sizes of inputs are their first witnesses, and which of these
+  // it depends on.
+  struct Extent {
+    int64_t size = 0;
+    uint64_t roots = 0;
+  };
   struct Root {
     std::string name;
     Witness witness;
     int variable;
     int dimension;
+    Extent extent = {};
+  };
+  // A size that follows from others by a division, or in another way that is no sum of products:
+  // it has witnesses of its own, so that what is made of it is told from what is made of others.
+  struct OwnSize {
+    Witness inferred;
+    Witness witness;
+    AttrExpr expr;
+    Extent extent;
   };
   // A number that depends on unknown sizes, and how it is made of them.
   struct Base {
     Witness witness;
     AttrExpr expr;
+    Extent extent = {};
   };
+  // Two sizes that an op wanted to be equal; the guard says so.
+  struct Equality {
+    Witness from, to;
+  };
+  struct MetSize;  // equal_sizes.cpp
+  enum class Side : uint8_t { kFirst, kSecond, kExtent };
 
   class LateSizes;
   // Whether the op draws random numbers anew in each run.
@@ -222,6 +254,7 @@ class Program : public RefCounted {
   void take_back(std::span<const int> variables);
   void check(const Guard& guard, std::span<const Spec> specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
+  Extent next_extent(const Witness& made) const;
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
   void rebuild_bases();
@@ -233,9 +266,43 @@ class Program : public RefCounted {
   }
   // Gives witnesses to sizes that follow from elements.
   void open_sizes(Specs& specs, Specs& others);
+  Witness dimension(int variable, int index) const;
+  Witness witness_of(const AttrExpr& expr) const;
+  Witness calculate(const AttrExpr& expr);
+  int64_t number_at(Side side, Witness size, std::span<const Equality> equal) const;
+  Attr attr_at(Side side, const AttrExpr& expr, std::span<const Equality> equal) const;
+  Ref<const Op> op_at(Side side, const Step& step, std::span<const Equality> equal) const;
+  Specs infer_at(Side side, const Step& step, std::span<const Equality> equal) const;
+  Made infer(const Step& step, std::span<const Equality> equal) const;
+  // None where it is no sum of products of sizes.
+  std::optional<Extent> extent_of(const Witness& number) const;
+  std::optional<Extent> extent_of(const Witness& number, size_t bases, int count,
+                                  int64_t most_rest) const;
+  // Witnesses of their own for sizes that are new, and no sums of products.
+  void take_own_sizes(const Step& step, Made& made);
+  const OwnSize* own_size(const Witness& inferred) const;
+  const Witness& take_own_size(const Witness& inferred, AttrExpr expr, const Extent& extent);
+  Specs extents_of(const Step& step) const;
+  uint64_t roots_of(const Step& step) const;
+  // The sizes to be taken for equal for the step to be one that can be inferred, as few as will do:
+  // some that are, or some of the pairs. None: it is no such step.
+  std::optional<std::vector<Equality>> equal_for(const Step& step,
+                                                 std::span<const Equality> pairs) const;
+  // Takes sizes for equal that may be; false: it is no such step.
+  bool assume_equal(const Step& step);
+  // As made_by, by what is taken for equal if it has to be.
+  Made made_of(const Step& step);
+  void calculate_again(Step& step);
+  std::vector<MetSize> sizes_met(const Step& step) const;
+  bool may_be_equal(const Witness& a, const Witness& b) const;
+  bool is_root(const Witness& size) const;
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
   int add_base(const Base& base);
+  bool is_read(const Witness& number) const;
+  Extent extent_or_all(const Witness& number) const;
+  AttrExpr expression_of(const Witness& size) const;
+  void add_product(const Base& a, const Base& b);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
   Ref<const Op> op_late(const Step& step, std::span<const Spec> specs) const;
@@ -258,8 +325,12 @@ class Program : public RefCounted {
   Ref<const Program> origin_ = {};  // whose unknown sizes these are, of one that a pass rewrote
   std::vector<Root> roots_;
   std::vector<Root> found_;  // sizes that follow from elements
+  std::vector<OwnSize> own_;
+  std::vector<Equality> equal_;
   std::vector<Base> bases_;
-  bool has_new_size_ = false;  // of which `bases_` are not made yet
+  std::vector<Base> calculated_;
+  std::unordered_multimap<int64_t, int> base_numbers_;  // by the first witness
+  bool has_new_size_ = false;                           // of which `bases_` are not made yet
   std::vector<Guard> guards_;
   std::unordered_set<int64_t> known_;  // products of known dimensions of variables
   int names_ = 0;
@@ -276,6 +347,13 @@ Specs infer_any(const Op& op, std::span<const Spec> inputs);
 Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables);
 // The op with attributes for variables of these specs; the step's own where it has no expressions.
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables);
+// The step's op with these values of the attributes that have expressions, in their order.
+Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values);
+
+// What sizes are calculated by: add, multiply, floor_divide, remainder, as Python has them.
+// ErrorKind::kOverflow for what is no size.
+int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
+bool is_size_arithmetic(std::string_view how);
 
 // What whoever embeds the core knows of programs: the tensor-like that stands for a variable, and
 // how an op is printed that was written elsewhere.

@@ -20,9 +20,10 @@ AttrExpr read_expression(const Program& program, const Json::Value& value, bool 
     return dim_of(slot, static_cast<int>((*++at).integer("a dimension", 0, rank - 1)));
   }
   const bool is_tuple = kind == "tuple" && may_be_tuple;
-  const bool is_sum = (kind == "add" || kind == "multiply") && parts.size() == 3;
+  const bool is_sum = is_size_arithmetic(kind) && parts.size() == 3;
   if (!is_tuple && !is_sum) {
-    fail(ErrorKind::kArgument, "an expression must be a size, a sum, a product or a tuple");
+    fail(ErrorKind::kArgument,
+         "an expression must be a size, a sum, a product, a quotient, a remainder or a tuple");
   }
   std::vector<AttrExpr> found;
   for (++at; at != parts.end(); ++at) found.push_back(read_expression(program, *at, false));

@@ -1,5 +1,6 @@
 #include "program/reader.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/place.h"
@@ -7,9 +8,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr double kExact = 1e-12;  // of a number that is whole but for rounding
+constexpr double kExact = 1e-12;        // of a number that is whole but for rounding
+constexpr double kMostTimes = 1 << 24;  // of a product of sizes, in a number
 constexpr int64_t kMostParts = 8;
 constexpr int64_t kNear = 2;  // of a count, of which a rule takes one or two away
+
+}  // namespace
 
 AttrExpr expression(const AttrExpr& base, const Multiple& multiple) {
   AttrExpr found = base;
@@ -19,8 +23,6 @@ AttrExpr expression(const AttrExpr& base, const Multiple& multiple) {
   if (multiple.rest != 0) found = arithmetic("add", {std::move(found), literal(multiple.rest)});
   return found;
 }
-
-}  // namespace
 
 void Reader::read(Program::Step& step) {
   for (attr_ = 0; attr_ < op_->attrs.size(); ++attr_) {
@@ -35,6 +37,7 @@ void Reader::read(Program::Step& step) {
     }
     if (found) step.exprs.emplace_back(attr_, std::move(*found));
   }
+  if (is_inferred_) step.op = program_.op_at(Program::Side::kFirst, step, {});
 }
 
 // A number may be read in several ways, as 2 n + 2 where n + 1 is a dimension too. They must agree.
@@ -42,6 +45,13 @@ std::optional<AttrExpr> Reader::read(int64_t number) {
   if (number > -kPlainNumbers && number < kPlainNumbers) return std::nullopt;
   // The largest and the smallest numbers say that a bound was left open.
   if (number > INT64_MAX - kNear || number < kNear - INT64_MAX) return std::nullopt;
+  // A rule that divided as inference does has what was inferred of a size with other witnesses.
+  for (const Program::OwnSize& own : program_.own_) {
+    if (own.inferred.first != number || number == own.witness.first) continue;
+    if (was_written(number)) refuse("is written, and stands for an unknown size");
+    is_inferred_ = true;
+    return own.expr;
+  }
   const Program::Base* base = nullptr;
   Multiple as_multiple;
   int64_t second = 0;
@@ -79,7 +89,12 @@ bool Reader::is_fraction(int64_t number) const {
 }
 
 std::optional<AttrExpr> Reader::read(double number) {
-  if (!(std::fabs(number) < 0x1p53)) return std::nullopt;
+  if (!(std::fabs(number) < 0x1p62)) return std::nullopt;
+  // Rounded as it is there, it may be one more or less.
+  if (std::fabs(number) >= 0x1p53) {
+    if (is_nearly_made_of_sizes(number)) refuse("stands for more elements than a double counts");
+    return std::nullopt;
+  }
   if (number == std::trunc(number)) {
     if (const auto found = read(static_cast<int64_t>(number))) return found;
   }
@@ -87,9 +102,20 @@ std::optional<AttrExpr> Reader::read(double number) {
   return std::nullopt;
 }
 
+bool Reader::is_nearly_made_of_sizes(double number) const {
+  return std::any_of(
+      program_.bases_.begin(), program_.bases_.end(), [&](const Program::Base& base) {
+        const auto size = static_cast<double>(base.witness.first);
+        const double factor = std::nearbyint(number / size);
+        const bool is_factor = factor != 0 && std::fabs(factor) <= kMostTimes;
+        return is_factor && std::fabs(number - factor * size) <= kExact * std::fabs(number);
+      });
+}
+
 bool Reader::is_made_of_sizes(double number) const {
   for (const double candidate : {1 / number, number * number, 1 / (number * number)}) {
-    if (!(std::fabs(candidate) < 0x1p53) || std::fabs(candidate) < kPlainNumbers) continue;
+    if (!(std::fabs(candidate) < 0x1p62) || std::fabs(candidate) < kPlainNumbers) continue;
+    if (std::fabs(candidate) >= 0x1p53 && is_nearly_made_of_sizes(candidate)) return true;
     const double whole = std::nearbyint(candidate);
     if (std::fabs(candidate - whole) > kExact * std::fabs(candidate)) continue;
     if (program_.witness_of(static_cast<int64_t>(whole))) return true;
@@ -137,6 +163,12 @@ void Program::require(int64_t a, int64_t b, const std::string& how, bool answer,
 }
 
 void Program::require(Guard guard) {
+  // What an op wanted is found again where its step is: in a copy, and in a file that is read.
+  const auto is_it = [&](const Guard& known) {
+    return !known.op.empty() && known.how == guard.how && known.answer == guard.answer &&
+           text_of(known.a) == text_of(guard.a) && text_of(known.b) == text_of(guard.b);
+  };
+  if (std::any_of(guards_.begin(), guards_.end(), is_it)) return;
   guards_.push_back(std::move(guard));
   forget_runs();
 }

@@ -9,6 +9,9 @@ namespace tensorlike {
 // What a comparison of two numbers says: one of == < <=.
 bool holds(int64_t a, int64_t b, std::string_view how);
 
+// So many times a size, and a number.
+AttrExpr expression(const AttrExpr& base, const Multiple& multiple);
+
 class Reader {
  public:
   Reader(const Program& program, const Op* op) : program_(program), op_(op) {}
@@ -25,11 +28,13 @@ class Reader {
   // Whether it looks like a fraction of a number that was made of an unknown size.
   bool is_fraction(int64_t number) const;
   bool is_made_of_sizes(double number) const;
+  bool is_nearly_made_of_sizes(double number) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   const Program& program_;
   const Op* const op_;  // null: it is about numbers alone
   size_t attr_ = 0;
+  bool is_inferred_ = false;  // a number is that of a size that has got witnesses of its own
 };
 
 }  // namespace tensorlike

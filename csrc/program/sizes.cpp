@@ -13,10 +13,14 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFirstPrime = 160'000;  // (b, heads, n, n) of many heads stays below 2^58
-constexpr int64_t kApart = 1'500;         // between witnesses
-constexpr int64_t kSecond = 55'440;       // divisible by all small numbers, as no prime is
+constexpr int64_t kFirstPrime = 80'000;  // (b, heads, n, n) of many heads stays below 2^58
+constexpr int64_t kApart = 1'500;        // between witnesses
+constexpr int64_t kApartInOne = kPlainNumbers + 104;  // program: what is left is no plain number
+constexpr int64_t kSecond = 55'440;  // divisible by all small numbers, as no prime is
 constexpr int64_t kSecondApart = 5'040;
+constexpr int64_t kSmallNumbers = 24;  // divisible by those that sizes are divided by
+constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no plain number
+constexpr int64_t kMostTimes = 8;  // a size that follows from others is as much of one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
@@ -25,6 +29,7 @@ constexpr int64_t kMostFactorWithRest = 4096;
 struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
+  std::map<int64_t, int64_t> inferred;  // what those that follow from others came out as
   std::set<int64_t> written;
   std::vector<int64_t> primes;
   int collects_at = kManyWitnesses;
@@ -35,7 +40,9 @@ State& state() {
   return instance;
 }
 
+// Also that it leaves as large a rest as there is by small numbers, which second witnesses do not.
 bool is_prime(int64_t number) {
+  if ((number + 1) % kSmallNumbers != 0) return false;
   for (int64_t i = 2; i * i <= number; ++i) {
     if (number % i == 0) return false;
   }
@@ -66,8 +73,8 @@ std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
   }
   int64_t factor = number / base;
   int64_t rest = number - factor * base;
-  if (2 * std::llabs(rest) > base) {
-    const int64_t step = rest > 0 ? 1 : -1;
+  if (2 * std::llabs(rest) > std::llabs(base)) {
+    const int64_t step = (rest > 0) == (base > 0) ? 1 : -1;
     factor += step;
     rest -= step * base;
   }
@@ -76,16 +83,23 @@ std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
   return Multiple{factor, rest};
 }
 
+// Whether a multiple of one number is near to the other, so that what is made of them may be taken
+// for each other.
+static bool is_near_multiple(int64_t a, int64_t b) {
+  for (const auto& [number, base] : {std::pair(a, b), std::pair(b, a)}) {
+    for (int64_t near = number - kMostRest; near <= number + kMostRest; near += kMostRest) {
+      if (multiple_of(near, base)) return true;
+    }
+  }
+  return false;
+}
+
 // The first witnesses there are: each `kApart` from the others, and near no multiple of one. Those
 // that were found before are kept: programs that follow from others take many.
 static int64_t first_witness(State& own, size_t index) {
   const auto is_near = [&](int64_t prime) {
-    return std::any_of(own.primes.begin(), own.primes.end(), [&](int64_t known) {
-      for (int64_t near = prime - kMostRest; near <= prime + kMostRest; near += kMostRest) {
-        if (multiple_of(near, known)) return true;
-      }
-      return false;
-    });
+    return std::any_of(own.primes.begin(), own.primes.end(),
+                       [&](int64_t known) { return is_near_multiple(prime, known); });
   };
   while (own.primes.size() <= index) {
     int64_t prime = own.primes.empty() ? kFirstPrime : own.primes.back() + kApart;
@@ -105,28 +119,71 @@ static void collect_if_many(State& own) {
   collect_programs();
 }
 
+// The first free number from here on that no second witness is.
+static int64_t second_witness(const State& own, int64_t second) {
+  const auto is_taken = [&](const auto& entry) { return entry.second.first.second == second; };
+  while (std::any_of(own.owners.begin(), own.owners.end(), is_taken)) second += kSecondApart;
+  return second;
+}
+
+static Witness take(State& own, const Witness& made, Program& owner) {
+  own.owners[made.first] = {made, &owner};
+  if (live_witnesses++ == 0) watch_creations(1);
+  return made;
+}
+
+static bool is_near_to_live(const State& own, int64_t prime) {
+  return std::any_of(own.owners.begin(), own.owners.end(),
+                     [&](const auto& entry) { return is_near_multiple(prime, entry.first); });
+}
+
+// What is left of a size by a multiple of another one is no plain number.
+static bool is_apart(const State& own, int64_t prime, const Program& program) {
+  return std::none_of(own.owners.begin(), own.owners.end(), [&](const auto& entry) {
+    if (entry.second.second != &program) return false;
+    for (int64_t times = 1; times <= kMostTimes; ++times) {
+      if (std::llabs(times * prime - entry.first) < kApartInOne) return true;
+      if (std::llabs(prime - times * entry.first) < kApartInOne) return true;
+    }
+    return false;
+  });
+}
+
 Witness take_witness(Program& owner) {
   State& own = state();
   collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   size_t index = 0;
-  while (own.owners.contains(first_witness(own, index))) ++index;
-  const int64_t prime = first_witness(own, index);
-  int64_t second = kSecond;
-  for (bool is_free = false; !is_free;) {
-    is_free = std::none_of(own.owners.begin(), own.owners.end(),
-                           [&](const auto& entry) { return entry.second.first.second == second; });
-    if (!is_free) second += kSecondApart;
+  const auto serves = [&](int64_t prime) {
+    return !is_near_to_live(own, prime) && is_apart(own, prime, owner);
+  };
+  while (!serves(first_witness(own, index))) ++index;
+  return take(own, {first_witness(own, index), second_witness(own, kSecond)}, owner);
+}
+
+Witness take_witness_below(Program& owner, const Witness& numbers) {
+  State& own = state();
+  collect_if_many(own);
+  const std::lock_guard lock(own.mutex);
+  const auto serves = [&](int64_t prime) {
+    return is_prime(prime) && is_apart(own, prime, owner) && !is_near_to_live(own, prime) &&
+           !is_near_to_usual_numbers(prime);
+  };
+  int64_t prime = numbers.first - kApartInOne / 2;
+  while (prime > kLeastPrime && !serves(prime)) --prime;
+  if (prime <= kLeastPrime) {
+    prime = kLeastPrime;
+    while (!serves(prime)) ++prime;
   }
-  const Witness made{prime, second};
-  own.owners[prime] = {made, &owner};
-  if (live_witnesses++ == 0) watch_creations(1);
-  return made;
+  own.inferred[prime] = numbers.first;
+  const int64_t second = std::max(numbers.second, kLeastPrime) / kSecondApart;
+  return take(own, {prime, second_witness(own, second * kSecondApart)}, owner);
 }
 
 void release_witness(const Witness& witness) {
   const std::lock_guard lock(state().mutex);
   const int released = static_cast<int>(state().owners.erase(witness.first));
+  state().inferred.erase(witness.first);
   if (released > 0 && (live_witnesses -= released) == 0) watch_creations(-1);
   state().collects_at = std::min(state().collects_at, std::max(kManyWitnesses, 2 * live_witnesses));
   std::erase_if(state().written,
@@ -158,9 +215,13 @@ Program* program_of(int64_t number) {
 }
 
 void note_written(int64_t number) {
-  if (program_of(number) == nullptr) return;
+  const bool is_of_program = program_of(number) != nullptr;
   const std::lock_guard lock(state().mutex);
-  state().written.insert(number);
+  const auto& inferred = state().inferred;
+  const auto is_it = [&](const auto& entry) { return entry.second == number; };
+  if (is_of_program || std::any_of(inferred.begin(), inferred.end(), is_it)) {
+    state().written.insert(number);
+  }
 }
 
 bool was_written(int64_t number) {

@@ -35,6 +35,9 @@ inline void (*collect_programs)() = nullptr;
 
 // A witness that nobody has; it stays the program's until that lets it go.
 Witness take_witness(Program& owner);
+// One that is about as large as these numbers, and not larger, so that what is left of a size that
+// was divided is none below zero.
+Witness take_witness_below(Program& owner, const Witness& numbers);
 void release_witness(const Witness& witness);
 
 // The program whose unknown size a number is made of; null for none.

@@ -3,7 +3,6 @@
 
 #include "op/tile_program.h"
 #include "program/holder.h"
-#include "program/literal_sizes.h"
 #include "program/passes.h"
 
 namespace tensorlike {
@@ -74,14 +73,9 @@ class Verifier {
 
   void check(const Program::Step& step) {
     const std::string name = step.op->name();
-    Specs given, others;
-    for (int input : step.inputs) {
-      check_is_made(input, name.c_str());
-      given.push_back(variable(input).spec);
-    }
+    for (int input : step.inputs) check_is_made(input, name.c_str());
     for (const auto& [index, expr] : step.exprs) check_expr(expr);
-    const LiteralSizes sizes(!step.exprs.empty());
-    const Specs found = infer_any(*step.op, given);
+    const Specs found = program_.made_by(step).specs;
     if (found.size() != step.outputs.size()) {
       refuse(name, "must have as many results as it gives", std::to_string(step.outputs.size()));
     }

@@ -100,7 +100,7 @@ def test_a_scale_that_is_no_integer_wants_a_known_size() -> None:
     [
         (len, "got an integer"), (list, "got an integer"),
         (lambda x: x.shape[0] * 0.5, "no integer"),
-        (lambda x: x.shape[0] / 2, "a division"), (lambda x: divmod(x.shape[0], 2), "a division"),
+        (lambda x: x.shape[0] / 2, "a division"), (lambda x: 2.0 / x.shape[0], "a division"),
         (lambda x: x.shape[0] ** -1, "a power of -1"),
         (lambda x: tl.broadcast_shapes(x.shape, (3, 4)), "shapes must broadcast"),
     ],
@@ -147,3 +147,31 @@ def test_a_diagonal_as_long_as_the_known_side_is_that_of_square_matrices_too(
         )
         found = static.Executor().run(program, {"x": x}, [y])[0]
         np.testing.assert_array_equal(found, np.diagonal(x, offset))
+
+
+def test_distances_of_all_pairs_of_any_number_of_rows() -> None:
+    def both(x: Any) -> Any:
+        return F.pdist(x), tl.grad(lambda z: F.sum(F.pdist(z) ** 2))(x)
+
+    program, (y, slope) = _program(("n", 3), both)
+    for rows in (1, 2, 5):
+        x = np.random.default_rng(rows).standard_normal((rows, 3)).astype(np.float32)
+        wanted = both(tl.tensor(x))
+        found = static.Executor().run(program, {"x": x}, [y, slope])
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other.numpy(), 1e-5, 1e-6)
+
+
+def test_bounds_may_be_sizes() -> None:
+    program, y = _program(("n",), lambda x: F.clip(x, 0, x.shape[0]))
+    assert (
+        static.Executor()
+        .run(program, {"x": np.arange(3.0, 6.0, dtype=np.float32)}, [y])[0]
+        .tolist()
+        == [3.0] * 3
+    )
+
+
+def test_a_list_of_sizes_says_how_it_is_made() -> None:
+    with pytest.raises(tl.DTypeError, match=r"join tensors: stack\(\[tensor\(x\.shape\[0\]\)"):
+        _program(("n",), lambda x: x * tl.tensor([x.shape[0], 1]))

@@ -16,7 +16,7 @@ import tensorlike as tl
 from tensorlike import nn
 
 # What asks for the number of elements, or makes tables by it, is not recorded for an unknown one.
-REFUSED = {"MultiLabelMarginLoss", "pdist"}
+REFUSED = {"MultiLabelMarginLoss"}
 COUNTED = {"einsum-ij,jk,kl,l->i", "einsum-ij,ij,ij->j", "einsum-abc,cd,a->bd"}
 # What is another program for no row, or for one: it says so when it is run with these.
 OTHERWISE = {

@@ -40,7 +40,7 @@ def networks() -> tuple[Any, Any]:
     )
 
 
-def test_the_seeds_example_has_exactly_three_blocks() -> None:
+def test_X4_the_seeds_example_has_exactly_three_blocks() -> None:
     main, _, _ = seeds_example()
     assert main.num_blocks == 3
     assert [(block.idx, block.parent_idx) for block in main.blocks] == [(0, -1), (1, 0), (2, 0)]
@@ -51,7 +51,7 @@ def test_the_seeds_example_has_exactly_three_blocks() -> None:
 
 
 @pytest.mark.parametrize("labels", [[1, 7, 3, 9], [1, 2], [8, 9, 6], []])
-def test_rows_come_back_in_their_order(labels: list[int]) -> None:
+def test_X4_rows_come_back_in_their_order(labels: list[int]) -> None:
     main, startup, prob = seeds_example()
     scope, exe = static.Scope(), static.Executor()
     exe.run(startup, scope=scope)
@@ -65,7 +65,7 @@ def test_rows_come_back_in_their_order(labels: list[int]) -> None:
         np.testing.assert_allclose(row, y.detach().numpy(), rtol=1e-5)
 
 
-def test_both_branches_learn() -> None:
+def test_X4_both_branches_learn() -> None:
     def scaled(x: Any, w: Any, v: Any) -> Any:
         return F.where(x > 0, x * w, F.sin(x) * v)
 
@@ -101,7 +101,7 @@ def test_both_branches_learn() -> None:
                 np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
 
 
-def test_rows_of_examples_go_their_own_ways() -> None:
+def test_X4_rows_of_examples_go_their_own_ways() -> None:
     with static.program_guard(static.Program()) as main:
         x = static.data("x", (None, 1))
         ie = static.IfElse(x > 0.0)
@@ -141,7 +141,7 @@ def test_a_name_is_looked_up_in_the_blocks_around() -> None:
         main.global_block().var("scale")
 
 
-def test_a_while_runs_until_its_condition_fails() -> None:
+def test_X4_a_while_runs_until_its_condition_fails() -> None:
     with static.program_guard(static.Program()) as main:
         n = static.data("n", (1,), "int64")
         x = static.data("x", (None, 2))
@@ -163,7 +163,7 @@ def test_a_while_runs_until_its_condition_fails() -> None:
         assert [y.item() for y in found] == [wanted, steps, 2 * wanted]
 
 
-def test_gradients_go_through_a_while() -> None:
+def test_X4_gradients_go_through_a_while() -> None:
     with static.program_guard(static.Program()) as main:
         x = static.data("x", (), "float64")
         y = F.sin(x)
@@ -189,7 +189,7 @@ def test_gradients_go_through_a_while() -> None:
     )
 
 
-def test_a_static_rnn_learns_as_its_loop_does() -> None:
+def test_X4_a_static_rnn_learns_as_its_loop_does() -> None:
     def layers() -> tuple[Any, Any]:
         return tl.nn.Linear(3, 4, seed=0), tl.nn.Linear(4, 4, seed=1)
 

@@ -51,12 +51,16 @@ def test_J11_sizes_are_multiplied_added_and_shaped() -> None:
     check(call)
 
 
-def test_J11_two_sizes_that_are_found_are_not_taken_for_each_other() -> None:
-    with static.program_guard(static.Program(), static.Program()):
+def test_J11_two_sizes_that_are_found_have_to_be_equal_where_an_op_wants_it() -> None:
+    with static.program_guard(static.Program(), static.Program()) as main:
         x = static.data("x", (None,))
-        above, below = F.masked_select(x, x > 0), F.masked_select(x, x < 0)
-        with pytest.raises(tl.ShapeError, match="broadcast"):
-            above + below
+        both = F.masked_select(x, x > 0) + F.masked_select(x, x < 0)
+    assert "assumes " in str(main)
+    exe = static.Executor()
+    assert exe.run(main, {"x": [1.0, -2.0, 4.0, -3.0]}, [both])[0].tolist() == [-1.0, 1.0]
+    for wrong in ([1.0, -2.0, 4.0], [1.0, 2.0, -4.0, 5.0], [1.0]):
+        with pytest.raises(tl.ShapeError, match=r"test_found_sizes\.py"):
+            exe.run(main, {"x": wrong}, [both])
 
 
 def test_J11_a_step_that_does_not_fit_what_was_found_is_an_error() -> None:

@@ -56,7 +56,7 @@ def check(found: Training, axis: int = 0, rounds: int = 2) -> None:
 
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
 @pytest.mark.parametrize("name", ["mlp", "cnn", "lstm", "gpt"])
-def test_runs_are_one_run_with_all_batches(name: str, optimizer: str) -> None:
+def test_X8_runs_are_one_run_with_all_batches(name: str, optimizer: str) -> None:
     check(training(name, optimizer, batch="batch", dtype="float64"), 1 if name == "lstm" else 0)
 
 

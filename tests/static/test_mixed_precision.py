@@ -139,7 +139,7 @@ def test_a_run_without_a_finite_gradient_changes_no_moment() -> None:
     assert all(np.array_equal(np.array(scope.find_var(key)), states[key]) for key in states)
 
 
-def test_transpilers_go_one_after_the_other() -> None:
+def test_X8_transpilers_go_one_after_the_other() -> None:
     found = training("gpt", "adam", batch="batch")
     linear = [op.outputs["Out"][0] for op in found.main.block.ops if op.type == "linear"]
     again = recompute(found.main, linear[1:3])

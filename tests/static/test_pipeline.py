@@ -70,7 +70,7 @@ def check(found: Training, cuts: Any, rounds: int = 3) -> list[Stage]:
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("batch", [None, "batch"], ids=["known", "unknown"])
 @pytest.mark.parametrize("name", CUTS)
-def test_stages_are_the_whole(name: str, batch: Any, optimizer: str) -> None:
+def test_X8_stages_are_the_whole(name: str, batch: Any, optimizer: str) -> None:
     found = training(name, optimizer, batch=batch)
     names = outputs_of(found.main.prune(found.loss), CUTS[name])
     stages = check(found, names[1:2] if name == "gpt" else names[:1])
@@ -187,7 +187,7 @@ def test_gradients_clipped_by_their_common_norm_are_refused() -> None:
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("name", ["mlp", "cnn", "lstm", "gpt"])
-def test_parts_of_a_batch_are_the_whole(name: str, optimizer: str) -> None:
+def test_X8_parts_of_a_batch_are_the_whole(name: str, optimizer: str) -> None:
     found = training(name, optimizer, batch="batch", dtype="float64")
     axis = 1 if name == "lstm" else 0
     before = str(found.main), str(found.startup)

@@ -14,7 +14,7 @@ from .... import _C
 from .... import functional as F
 from ....imperative.finalizers import finalizers_wait
 from ....imperative.levels import stopped, unwrapped
-from ....imperative.sizes import Size
+from ....imperative.sizes import ARITHMETIC, Size
 from ....imperative.symbolic import Listing, SymbolicTensor
 from ....imperative.tensor import Tensor
 from .drawing import refuse_draws
@@ -100,11 +100,7 @@ class _Recorded:
             return tuple(parts)
         if kind == "float":
             return parts[0]
-        if kind == "add":
-            return parts[0] + parts[1]
-        if kind == "multiply":
-            return parts[0] * parts[1]
-        raise UnsupportedError(f"a size is calculated by {kind}")
+        return ARITHMETIC[kind](*parts)
 
     def run(self) -> list[int] | None:
         """Records the body; the numbers of its results."""

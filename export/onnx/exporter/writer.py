@@ -236,7 +236,10 @@ class _Program:
             raise UnsupportedError(f"a size is calculated by {kind}")
         found = tree_of(parts[0])
         for part in parts[1:]:
-            found = (ARITHMETIC[kind], found, tree_of(part))
+            divisor = tree_of(part)
+            if kind == "floor_divide":  # Div rounds to 0, and what is calculated may be below it
+                found = ("Sub", found, ("Mod", found, divisor))
+            found = (ARITHMETIC[kind], found, divisor)
         return Unknown(found)
 
     def _dim(self, number: int, axis: int) -> Any:

@@ -1,0 +1,174 @@
+// What a step makes, by the first witnesses and by the second ones; and sizes that follow by a
+// division, which get witnesses of their own there.
+#include <algorithm>
+#include <optional>
+
+#include "program/literal_sizes.h"
+#include "program/program.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr size_t kMostOwn = 64;
+constexpr int64_t kTelling =
+    1'000;  // that two sizes come out as the same such number says something
+constexpr int64_t kLargestOwn = int64_t{1} << 40;
+
+}  // namespace
+
+Witness Program::dimension(int variable, int index) const {
+  const Variable& found = variables_[at(variable)];
+  return {found.spec.shape[at(index)], found.other.shape[at(index)]};
+}
+
+Witness Program::witness_of(const AttrExpr& expr) const {
+  if (expr.kind == AttrExpr::Kind::kDim) return dimension(expr.slot, expr.dim);
+  if (expr.kind == AttrExpr::Kind::kLiteral) {
+    const int64_t number = std::get<int64_t>(expr.literal);
+    return {number, number};
+  }
+  const Witness a = witness_of(expr.parts[0]), b = witness_of(expr.parts[1]);
+  const Witness made{calculate_size(expr.attr, a.first, b.first),
+                     calculate_size(expr.attr, a.second, b.second)};
+  if (expr.attr == "add" || expr.attr == "multiply") return made;
+  // What was divided is told by how it was: two rests by small numbers are often the same.
+  const std::string text = text_of(expr);
+  const std::string less = text_of(arithmetic("multiply", {literal(int64_t{-1}), expr}));
+  for (const OwnSize& own : own_) {
+    const std::string known = text_of(own.expr);
+    if (known == text) return own.witness;
+    if (known == less) return {-own.witness.first, -own.witness.second};
+  }
+  return made;
+}
+
+// The number of a size, with others in the place of some: by both witnesses, since two sizes may
+// have one of them in common.
+int64_t Program::number_at(Side side, Witness size, std::span<const Equality> equal) const {
+  for (const auto& [from, to] : equal) {
+    if (size == from) size = to;
+  }
+  if (side == Side::kExtent) return extent_or_all(size).size;
+  return side == Side::kFirst ? size.first : size.second;
+}
+
+Attr Program::attr_at(Side side, const AttrExpr& expr, std::span<const Equality> equal) const {
+  if (expr.kind != AttrExpr::Kind::kTuple) return number_at(side, witness_of(expr), equal);
+  std::vector<int64_t> out;
+  for (const AttrExpr& part : expr.parts) out.push_back(number_at(side, witness_of(part), equal));
+  return out;
+}
+
+Ref<const Op> Program::op_at(Side side, const Step& step, std::span<const Equality> equal) const {
+  std::vector<Attr> values;
+  for (const auto& [index, expr] : step.exprs) values.push_back(attr_at(side, expr, equal));
+  return op_with(step, std::move(values));
+}
+
+Specs Program::infer_at(Side side, const Step& step, std::span<const Equality> equal) const {
+  Specs given;
+  for (int input : step.inputs) {
+    Spec spec = variables_[at(input)].spec;
+    for (size_t i = 0; i < spec.shape.size(); ++i) {
+      spec.shape[i] = number_at(side, dimension(input, static_cast<int>(i)), equal);
+    }
+    given.push_back(std::move(spec));
+  }
+  const bool is_as_recorded = side == Side::kFirst && equal.empty();
+  return infer_any(is_as_recorded ? *step.op : *op_at(side, step, equal), given);
+}
+
+Program::Made Program::infer(const Step& step, std::span<const Equality> equal) const {
+  const LiteralSizes sizes(!step.exprs.empty());
+  Made made{infer_at(Side::kFirst, step, equal), infer_at(Side::kSecond, step, equal)};
+  for (size_t i = 0; i < made.specs.size(); ++i) {
+    Dims& first = made.specs[i].shape;
+    if (i >= made.others.size() || made.others[i].shape.size() != first.size()) {
+      fail(ErrorKind::kShape, said::op(step.op->name()),
+           "the number of dimensions must not depend on an unknown size");
+    }
+    Dims& second = made.others[i].shape;
+    for (size_t k = 0; k < first.size(); ++k) {
+      const OwnSize* const own = own_size({first[k], second[k]});
+      if (own == nullptr) continue;
+      first[k] = own->witness.first;
+      second[k] = own->witness.second;
+    }
+  }
+  return made;
+}
+
+Program::Made Program::made_by(const Step& step) const {
+  try {
+    return infer(step, {});
+  } catch (const Error&) {
+    const auto equal = equal_for(step, {});
+    if (!equal) throw;
+    return infer(step, *equal);
+  }
+}
+
+const Program::OwnSize* Program::own_size(const Witness& inferred) const {
+  if (inferred.is_known() || inferred.first < kTelling) return nullptr;
+  const auto found = std::find_if(own_.begin(), own_.end(),
+                                  [&](const OwnSize& own) { return own.inferred == inferred; });
+  return found == own_.end() ? nullptr : &*found;
+}
+
+const Witness& Program::take_own_size(const Witness& inferred, AttrExpr expr,
+                                      const Extent& extent) {
+  own_.push_back({inferred, take_witness_below(*this, inferred), std::move(expr), extent});
+  rebuild_bases();
+  return own_.back().witness;
+}
+
+void Program::take_own_sizes(const Step& step, Made& made) {
+  std::optional<Specs> extents;
+  for (size_t i = 0; i < made.specs.size(); ++i) {
+    for (size_t k = 0; k < made.specs[i].shape.size(); ++k) {
+      int64_t& first = made.specs[i].shape[k];
+      int64_t& second = made.others[i].shape[k];
+      Witness size{first, second};
+      if (size.is_known() || origin_) continue;
+      const OwnSize* const known = own_size(size);
+      if (known != nullptr) {
+        size = known->witness;
+      } else if (own_.size() < kMostOwn && size.first <= kLargestOwn && !extent_of(size)) {
+        if (!extents) extents = extents_of(step);
+        const Extent extent{extents->empty() ? size.first : (*extents)[i].shape[k], roots_of(step)};
+        const int variable = static_cast<int>(variables_.size() + i);
+        size = take_own_size(size, dim_of(variable, static_cast<int>(k)), extent);
+      }
+      first = size.first;
+      second = size.second;
+    }
+  }
+}
+
+uint64_t Program::roots_of(const Step& step) const {
+  uint64_t out = 0;
+  for (int input : step.inputs) {
+    for (size_t i = 0; i < variables_[at(input)].spec.shape.size(); ++i) {
+      out |= extent_or_all(dimension(input, static_cast<int>(i))).roots;
+    }
+  }
+  const auto add = [&](const AttrExpr& expr) { out |= extent_or_all(witness_of(expr)).roots; };
+  for (const auto& [index, expr] : step.exprs) {
+    if (expr.kind != AttrExpr::Kind::kTuple) add(expr);
+    if (expr.kind == AttrExpr::Kind::kTuple)
+      std::for_each(expr.parts.begin(), expr.parts.end(), add);
+  }
+  return out;
+}
+
+// What the results are where inputs are as large as their first witnesses; empty: it is not known.
+Specs Program::extents_of(const Step& step) const {
+  const LiteralSizes sizes(!step.exprs.empty());
+  try {
+    return infer_at(Side::kExtent, step, {});
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace tensorlike

@@ -4,6 +4,7 @@
 
 #include "cpu/tiles.h"
 #include "kernels/move.h"
+#include "memory/layout.h"
 #include "op/op.h"
 
 namespace tensorlike {
@@ -52,7 +53,7 @@ void assign(const Array& out, const Array& x) {
     move_strided(out.data, out.strides, source.data, source.strides, out.shape, size_of(out.dtype));
     return;
   }
-  if (!out.is_contiguous) {
+  if (!has_no_gaps(out)) {
     Workspace workspace;
     assign(out, prepared(x, out.dtype, workspace));
     return;

@@ -45,7 +45,7 @@ class Reducer {
         kernel_(kernel),
         out_(out),
         out_size_(out_size),
-        plan_(plan_reduction(x.shape, strides(), axes)),
+        plan_(plan_reduction(x.shape, x.strides, axes)),
         count_(element_count(plan_.shape)) {
     in_columns_ = plan_.has_columns(kernel.least_columns);
     if (x.program != nullptr) bind(axes);
@@ -66,11 +66,6 @@ class Reducer {
   }
 
  private:
-  // A program's elements come as if they lay in memory in order.
-  Dims strides() const {
-    return x_.program == nullptr ? x_.operands[0].strides : contiguous_strides(x_.shape);
-  }
-
   void bind(const Dims& axes) {
     const auto order = walking_order(x_.shape, axes, in_columns_);
     Dims shape;

@@ -11,6 +11,7 @@ namespace tensorlike {
 // broadcast to that shape; without a program they are the one operand's.
 struct Reducible {
   Dims shape;
+  Dims strides;     // as elements lie, or would
   size_t size = 0;  // bytes of an element
   const TileLoops* program = nullptr;
   SmallVector<TileOperand, 4> operands;

@@ -1,10 +1,12 @@
 #include "cpu/reductions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cpu/arrays.h"
 #include "cpu/loops.h"
 #include "cpu/tiles.h"
+#include "memory/layout.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -52,6 +54,51 @@ constexpr std::pair<std::string_view, const ReduceRule*> kRules[] = {
     {"standard_deviation", &kVariance<true>},
 };
 
+// What is reduced, with its axes as they follow each other in memory: so it is read along memory,
+// whatever the order of its axes.
+struct InMemory {
+  InMemory(const Reducible& given, const Dims& reduced, const Dims& order) : x(given) {
+    const auto seen = [&](Dims& dims) {
+      const Dims before = dims;
+      for (size_t d = 0; d < order.size(); ++d) dims[d] = before[static_cast<size_t>(order[d])];
+    };
+    seen(x.shape);
+    seen(x.strides);
+    for (TileOperand& operand : x.operands) seen(operand.strides);
+    for (size_t d = 0; d < order.size(); ++d) {
+      if (std::find(reduced.begin(), reduced.end(), order[d]) != reduced.end()) {
+        axes.push_back(static_cast<int64_t>(d));
+      } else {
+        kept.push_back(x.shape[d]);
+        places.push_back(order[d]);
+      }
+    }
+    by_axis = Dims(places.size());
+    for (size_t k = 0; k < by_axis.size(); ++k) by_axis[k] = static_cast<int64_t>(k);
+    std::sort(by_axis.begin(), by_axis.end(), [&](int64_t a, int64_t b) {
+      return places[static_cast<size_t>(a)] < places[static_cast<size_t>(b)];
+    });
+  }
+
+  // Results follow each other as those axes do.
+  bool is_kept_in_order() const { return std::is_sorted(places.begin(), places.end()); }
+  Dims kept_by_axis() const { return taken(kept); }
+  Dims strides_by_axis(const Array& made) const { return taken(made.strides); }
+
+  Reducible x;
+  Dims axes;    // that are reduced
+  Dims kept;    // sizes of the others
+  Dims places;  // the axes that these were
+
+ private:
+  Dims taken(const Dims& dims) const {
+    Dims found;
+    for (int64_t k : by_axis) found.push_back(dims[static_cast<size_t>(k)]);
+    return found;
+  }
+  Dims by_axis;  // their numbers, as axes follow each other
+};
+
 }  // namespace
 
 const ReduceRule* find_reduce(std::string_view name) {
@@ -74,21 +121,25 @@ const ReductionKernel& reduction_kernel(const Op& op, DType loop) {
 }
 
 Reducible reducible(const Array& x, DType loop) {
-  Reducible made{x.shape, size_of(loop), nullptr, {tile_operand(x, x.shape)}, {}};
-  if (loop != x.dtype) made.program = &loops_of(prepare_cast(x.dtype, loop).program);
+  Reducible made{x.shape, x.strides, size_of(loop), nullptr, {tile_operand(x, x.shape)}, {}};
+  if (loop == x.dtype) return made;
+  made.program = &loops_of(prepare_cast(x.dtype, loop).program);
+  const Array* const only[] = {&x};
+  made.strides = strides_beside(only, x.shape);
   return made;
 }
 
 Reducible reducible(const Feed& feed) {
-  Reducible made{feed.shape, size_of(feed.dtype), &loops_of(*feed.program), {}, {}};
+  Reducible made{feed.shape, feed.strides, size_of(feed.dtype), &loops_of(*feed.program), {}, {}};
+  if (made.strides.empty()) made.strides = contiguous_strides(feed.shape);
   for (const Array* x : feed.operands) made.operands.push_back(tile_operand(*x, feed.shape));
   for (const Array* out : feed.written) made.written.push_back({out->data, size_of(out->dtype)});
   made.is_written = feed.is_written;
   return made;
 }
 
-void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Workspace& workspace) {
-  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
+static void reduce(const Op& op, const Reducible& x, const Dims& axes, DType loop, const Array& out,
+                   Workspace& workspace) {
   const ReduceRule* rule = op.cls.reduce;
   const DType dtype =
       op.reduction != nullptr ? op.reduction->result_dtype(loop) : rule->found(loop);
@@ -100,6 +151,18 @@ void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Work
     rule->finish(op, found, count);
   }
   if (found.data != out.data) assign(out, found);
+}
+
+void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Workspace& workspace) {
+  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
+  const Dims order = order_in_memory(x.shape, x.strides);
+  if (order.empty()) return reduce(op, x, axes, loop, out, workspace);
+  const InMemory seen(x, axes, order);
+  if (seen.is_kept_in_order()) return reduce(op, seen.x, seen.axes, loop, out, workspace);
+  const Array made = workspace.array(out.dtype, seen.kept);
+  reduce(op, seen.x, seen.axes, loop, made, workspace);
+  const Array given(out.dtype, seen.kept_by_axis(), out.data);
+  assign(given, made.view(given.shape, seen.strides_by_axis(made)));
 }
 
 void reduce_memory(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

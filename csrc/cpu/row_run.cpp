@@ -1,19 +1,24 @@
 #include "cpu/row_run.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
 #include "cpu/scratch.h"
+#include "kernels/kernel_table.h"
 
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kBlockElements = 16384;  // of a block of rows: what stays in the caches
-constexpr int64_t kLineRows = 16;          // neighbouring rows that share a cache line
-constexpr int64_t kParts = 64;             // of a sum over rows
-constexpr int64_t kPartRows = 16;          // at least, so that partial sums stay small beside x
+constexpr int64_t kBlockElements = 16384;   // of a block of rows: what stays in the caches
+constexpr int64_t kLineRows = 16;           // neighbouring rows that share a cache line,
+constexpr int64_t kGoodRows = 64;           // that share several: memory is quick at those
+constexpr int64_t kTurned = 128;            // elements of a row that are turned together
+constexpr int64_t kTurnedElements = 65536;  // of a block of rows that are turned
+constexpr int64_t kParts = 64;              // of a sum over rows
+constexpr int64_t kPartRows = 16;           // at least, so that partial sums stay small beside x
 
 }  // namespace
 
@@ -80,10 +85,30 @@ int64_t RowRun::Operand::offset(int64_t row) const {
   return found;
 }
 
-template <class T>
-void RowRun::Operand::move_as(int64_t row, int64_t count, T* buffer, bool is_back) const {
-  T* const memory = reinterpret_cast<T*>(data);
+// What lies in `count` rows along one dimension: `there`, rows a step apart, and in the buffer.
+void RowRun::Operand::move_part(char* there, int64_t step, char* buffer, const Run& run,
+                                int64_t count, bool is_back) const {
+  const int64_t element = static_cast<int64_t>(size);
+  const MoveKernels& moves = kernel_table().moves[std::countr_zero(size)];
+  const int64_t row = step * element, along = run.stride * element, own = length * element;
+  const bool is_turned = step == 1 && run.stride != 1;
+  if (!is_turned) {
+    is_back ? moves.rows({there, row, along, buffer, own, element, count, run.size})
+            : moves.rows({buffer, own, element, there, row, along, count, run.size});
+    return;
+  }
+  for (int64_t i = 0; i < run.size; i += kTurned) {
+    const int64_t n = std::min(kTurned, run.size - i);
+    char* const from = there + i * along;
+    char* const here = buffer + i * element;
+    is_back ? moves.transpose({from, along, element, here, element, own, n, count})
+            : moves.transpose({here, own, element, from, element, along, count, n});
+  }
+}
+
+void RowRun::Operand::move(int64_t row, int64_t count, char* buffer, bool is_back) const {
   if (length == 0) return;
+  const int64_t element = static_cast<int64_t>(size);
   // Along the last dimension of a row; what the dimensions before it repeat.
   const Run last = along.empty() ? Run{1, 1} : along.back();
   const int64_t repeats = length / last.size;
@@ -91,46 +116,19 @@ void RowRun::Operand::move_as(int64_t row, int64_t count, T* buffer, bool is_bac
     // Rows at one distance from each other.
     const Run next = across.empty() ? Run{1, 0} : across.back();
     const int64_t near = std::min(count, next.size - row % next.size);
-    T* const first = memory + offset(row);
+    char* const first = data + offset(row) * element;
     for (int64_t k = 0; k < repeats; ++k) {
       int64_t position = k;
-      T* from = first;
+      char* there = first;
       for (size_t i = along.empty() ? 0 : along.size() - 1; i-- > 0;) {
-        from += position % along[i].size * along[i].stride;
+        there += position % along[i].size * along[i].stride * element;
         position /= along[i].size;
       }
-      T* to = buffer + k * last.size;
-      // A few elements of each row in turn, so that a cache line which rows share is used up.
-      const int64_t piece = last.stride == 1 ? last.size : kLineRows;
-      for (int64_t begin = 0; begin < last.size; begin += piece) {
-        const int64_t end = std::min(last.size, begin + piece);
-        for (int64_t r = 0; r < near; ++r) {
-          T* there = from + r * next.stride;
-          T* here = to + r * length;
-          if (last.stride == 1) {
-            const size_t bytes = static_cast<size_t>(end - begin) * sizeof(T);
-            std::memcpy(is_back ? there + begin : here + begin,
-                        is_back ? here + begin : there + begin, bytes);
-          } else if (is_back) {
-            for (int64_t i = begin; i < end; ++i) there[i * last.stride] = here[i];
-          } else {
-            for (int64_t i = begin; i < end; ++i) here[i] = there[i * last.stride];
-          }
-        }
-      }
+      move_part(there, next.stride, buffer + k * last.size * element, last, near, is_back);
     }
-    buffer += near * length;
+    buffer += near * length * element;
     row += near;
     count -= near;
-  }
-}
-
-// Elements are moved by their size.
-void RowRun::Operand::move(int64_t row, int64_t count, char* buffer, bool is_back) const {
-  if (size == 4) {
-    move_as(row, count, reinterpret_cast<uint32_t*>(buffer), is_back);
-  } else {
-    move_as(row, count, reinterpret_cast<uint64_t*>(buffer), is_back);
   }
 }
 
@@ -217,8 +215,10 @@ void RowRun::run(RowProgram program, double parameter) {
     sum_bytes += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
   for (const auto* operands : {&in_, &out_}) {
     for (const Operand& x : operands->used()) {
+      if (x.is_direct || x.is_sum || x.is_shared) continue;
       // Neighbouring rows share cache lines.
-      if (!x.is_direct && !x.is_sum && !x.is_shared) block_rows_ = std::max(block_rows_, kLineRows);
+      const int64_t most = kTurnedElements / std::max<int64_t>(length_, 1);
+      block_rows_ = std::max(block_rows_, std::clamp(most, kLineRows, kGoodRows));
     }
   }
   // The parts of a sum depend on the shape alone, never on the threads.

@@ -53,8 +53,8 @@ class RowRun {
     int64_t offset(int64_t row) const;
     // Copies rows into the buffer, or back.
     void move(int64_t row, int64_t count, char* buffer, bool is_back) const;
-    template <class T>
-    void move_as(int64_t row, int64_t count, T* buffer, bool is_back) const;
+    void move_part(char* there, int64_t step, char* buffer, const Run& run, int64_t count,
+                   bool is_back) const;
   };
 
   struct Operands {

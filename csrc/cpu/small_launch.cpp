@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cpu/loops.h"
+#include "memory/layout.h"
 #include "op/infer.h"
 #include "tensor/creation.h"
 #include "tensor/kernel_run.h"
@@ -152,16 +153,21 @@ Ref<Value> small_launch(const Op& op, Args args) {
       whole = &x;
     }
   }
-  if (!whole->is_contiguous) return nullptr;
+  const bool is_in_order = whole->is_contiguous;
   const int64_t count = whole->count;
-  if (count > kSmall) return nullptr;
+  if (count > kSmall || (!is_in_order && !has_no_gaps(*whole))) return nullptr;
+  const auto lies_as_whole = [&](const RawTensor& x) {
+    if (&x == whole) return true;
+    if (!(x.shape == whole->shape)) return false;
+    return is_in_order ? x.is_contiguous : lie_alike(x.shape, x.strides, whole->strides);
+  };
   alignas(64) char repeated[2][kRepeated * 16];
   size_t used = 0;
   const void* in[3];
   for (size_t i = 0; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
     if (x.dtype != dtype || !x.device.is_cpu() || x.data == nullptr) return nullptr;
-    if (x.is_contiguous && (&x == whole || x.shape == whole->shape)) {
+    if (lies_as_whole(x)) {
       in[i] = x.data;
     } else if (is_repeated(x) && (x.count == 1 || x.shape == whole->shape) &&
                x.shape.size() <= whole->shape.size() && count <= kRepeated && used < 2) {
@@ -175,8 +181,12 @@ Ref<Value> small_launch(const Op& op, Args args) {
     }
   }
   Ref<Storage> storage = allocate_for(op, static_cast<size_t>(count) * size_of(result));
-  auto out = make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage));
-  void* data = out->data;
+  void* data = storage->data();
+  Ref<RawTensor> out =
+      is_in_order
+          ? make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage))
+          : make_ref<RawTensor>(result, whole->shape, whole->strides, std::move(storage),
+                                static_cast<char*>(data));
   kernel(&data, in, count);
   return out;
 }

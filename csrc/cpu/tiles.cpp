@@ -2,6 +2,7 @@
 
 #include "cpu/byte_tables.h"
 #include "cpu/loops.h"
+#include "memory/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -66,6 +67,11 @@ TileOperand tile_operand(const Array& x, const Dims& shape) {
 }
 
 void run_program(const TileProgram& program, const Dims& shape, Arrays operands, Arrays outputs) {
+  if (!outputs[0]->is_contiguous) {
+    const SeenInOrder seen(shape, operands, outputs);
+    run_program(program, seen.shape(), seen.operands(), seen.outputs());
+    return;
+  }
   if (run_by_table(program, shape, operands, outputs)) return;
   const TileLoops& loops = loops_of(program);
   if (run_at_once(loops, shape, operands, outputs)) return;

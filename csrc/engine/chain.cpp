@@ -6,6 +6,7 @@
 #include "engine/known_chain.h"
 #include "engine/profile.h"
 #include "memory/backend.h"
+#include "memory/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -117,6 +118,13 @@ void Chain::prepare_for_reduction(const RawTensor& fed, DType dtype) {
   find_program({slot}, {dtype});
 }
 
+LazyNode* Chain::written_apart() const {
+  for (const Written& written : written_) {
+    if (!lie_alike(shape_, written.node->strides, strides_)) return written.node;
+  }
+  return nullptr;
+}
+
 // Finds the program whose outputs are `results`, converted, and then those that are written.
 void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted) {
   SmallVector<DType, 4> wanted(converted);
@@ -160,16 +168,16 @@ void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4
 // Whether the chain alone holds an operand, and the operand alone its memory.
 bool Chain::is_dying(const RawTensor& operand) const {
   return operand.storage->use_count() == 1 && operand.storage->is_owned() &&
-         operand.is_contiguous && operand.data == operand.storage->data() &&
-         operand.shape == shape_ && operand.use_count() == inner_uses(operand);
+         operand.data == operand.storage->data() && operand.shape == shape_ &&
+         lie_alike(shape_, operand.strides, strides_) && operand.use_count() == inner_uses(operand);
 }
 
 void Chain::allocate(bool may_take) {
+  const SmallVector<const Array*, 8> operands(operands_.begin(), operands_.end());
   std::vector<int> dying;
   for (size_t i = 0; may_take && i < operands_.size(); ++i) {
     if (is_dying(*operands_[i])) dying.push_back(static_cast<int>(i));
   }
-  const SmallVector<const Array*, 8> operands(operands_.begin(), operands_.end());
   for (size_t w = 0; w < written_.size(); ++w) {
     const RawTensor& tensor = *written_[w].tensor;
     const auto* taken = static_cast<const RawTensor*>(
@@ -188,7 +196,7 @@ void Chain::allocate(bool may_take) {
 void Chain::find(Places& places) const {
   for (const RawTensor* operand : operands_) places.operands.push_back(operand);
   for (const Written& written : written_) {
-    Array place(written.tensor->dtype, written.tensor->shape, written.storage->data());
+    Array place(written.tensor->dtype, shape_, strides_, written.storage->data());
     place.device = device();
     places.written.push_back(std::move(place));
   }
@@ -206,8 +214,8 @@ void Chain::run() {
 void Chain::run_into(const Op& reduction, DType dtype, const Array& out, Workspace& workspace) {
   Places places;
   find(places);
-  const Feed feed{&prepared_->program, dtype,          shape_,
-                  places.operands,     places.outputs, first_written_ == 0};
+  const Feed feed{&prepared_->program, dtype,   shape_, places.operands, places.outputs,
+                  first_written_ == 0, strides_};
   backend(device()).reduce(reduction, feed, out, workspace);
 }
 

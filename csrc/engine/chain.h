@@ -13,7 +13,7 @@ namespace tensorlike {
 
 class Chain {
  public:
-  explicit Chain(const Dims& shape) : shape_(shape) {}
+  Chain(const Dims& shape, const Dims& strides) : shape_(shape), strides_(strides) {}
   ~Chain() {
     for (const Ref<LazyNode>& node : nodes_) node->mark = -1;
   }
@@ -30,6 +30,10 @@ class Chain {
 
   // Whether results are prepared to be written, beside the one that a reduction reads.
   bool writes() const { return !written_.empty(); }
+  bool is_in_order() const { return lies_in_order(shape_, strides_); }
+  // A node with a result that is written, and would not lie as the last one's do; it has to run
+  // before. Null: there is none.
+  LazyNode* written_apart() const;
   // An intermediate result that is written, or the last.
   LazyNode* written_node() const { return written_.front().node; }
 
@@ -68,7 +72,7 @@ class Chain {
   void find(Places& places) const;
   Device device() const { return nodes_.front()->result.device; }
 
-  const Dims shape_;
+  const Dims shape_, strides_;
   std::vector<Ref<LazyNode>> nodes_;  // inputs before users
   std::vector<RawTensor*> operands_;
   std::vector<ChainStep> steps_;

@@ -2,6 +2,7 @@
 // run as one tile program, to the same bits. (What the lazy engine finds as it goes is chain.h.)
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace tensorlike {
 
 struct KnownChain {
   PreparedProgram prepared;  // its operands and outputs are the chain's
+  std::vector<ChainStep> steps;
+  std::vector<int> written;  // slots of the steps: the outputs, or what is reduced
   std::vector<std::string> ops;
   std::string place;  // the user's line of the last
   // What reads the one output, without its being written, in a dtype; null: outputs are written.
@@ -24,9 +27,12 @@ struct KnownChain {
 const Array* take_operand(const TileProgram& program, Arrays operands, std::vector<int>& free,
                           size_t bytes, int output);
 
+// The strides of what the chain makes beside these operands, call by call; nothing: they differ.
+std::optional<Dims> strides_of(const KnownChain& chain, const Dims& shape, Arrays operands);
+
 // Runs it; operands whose bit is set in `donated` may be written over where the caller holds the
 // one reference. Nothing where it has to go another way, call by call: values of another kind, on
-// several devices, an engine in another mode.
+// several devices, results that do not lie alike, an engine in another mode.
 Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated);
 // The same of one that ends in a reduction, which gives such a result.
 Ref<Value> launch_reduction(const KnownChain& chain, const Dims& shape, const Spec& result,

@@ -49,6 +49,7 @@ class RowRun {
     int64_t most = 0;
     for (const KnownRows::Call& call : rows_.calls) {
       if (call.op && !lies_in_order(call.in[0])) return false;
+      if (!call.op && !makes_rows(call)) return false;
       const Dims& shape = over(call);
       lead = std::min(lead, shape.size());
       for (size_t i = 0; i < lead; ++i) {
@@ -85,6 +86,22 @@ class RowRun {
   bool lies_in_order(int slot) const {
     const size_t i = static_cast<size_t>(slot);
     return i >= rows_.operands || operands_[i]->is_contiguous;
+  }
+
+  // Whether what a chain would make by itself lies in rows, as all does that is made here.
+  bool makes_rows(const KnownRows::Call& call) const {
+    const Dims& shape = over(call);
+    std::vector<Array> made;
+    for (size_t i = rows_.operands; i < rows_.operands + rows_.made; ++i) {
+      made.push_back(Array(DType::kBool, specs_[i]->shape, nullptr));
+    }
+    SmallVector<const Array*, 8> read;
+    for (int slot : call.in) {
+      const size_t i = static_cast<size_t>(slot);
+      read.push_back(i < rows_.operands ? operands_[i] : &made[i - rows_.operands]);
+    }
+    const auto strides = strides_of(call.chain, shape, {read.data(), read.size()});
+    return strides && tensorlike::lies_in_order(shape, *strides);
   }
 
   const Dims& over(const KnownRows::Call& call) const {

@@ -13,6 +13,7 @@
 #include "base/place.h"
 #include "memory/backend.h"
 #include "op/infer.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike {
 namespace {
@@ -81,8 +82,12 @@ static int64_t chain_size(Args args) {
   return size;
 }
 
-LazyNode::LazyNode(const Op& op, Args args, Spec spec, int64_t size)
-    : op(&op), result(std::move(spec)), place(place_of_user()), size(size) {
+LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t size)
+    : op(&op),
+      result(std::move(spec)),
+      strides(std::move(strides)),
+      place(place_of_user()),
+      size(size) {
   for (Value* arg : args) inputs.push_back(Ref<RawTensor>(static_cast<RawTensor*>(arg)));
   Waiting& list = waiting();
   previous_ = list.last;
@@ -176,9 +181,13 @@ bool push_lazily(const Op& op, Args args, Values& out) {
   if (waiting().count >= kMaxWaiting || waiting().bytes >= options.max_bytes) {
     finish_lazy("much is waiting");
   }
-  auto node = make_ref<LazyNode>(op, args, results[0], size);
+  SmallVector<const Array*, 4> arrays;
+  for (Value* arg : args) arrays.push_back(static_cast<RawTensor*>(arg));
+  Dims strides = result_strides(op, {arrays.data(), arrays.size()}, results[0]);
+  auto node = make_ref<LazyNode>(op, args, results[0], std::move(strides), size);
   for (const Spec& spec : results) {
     auto tensor = make_ref<RawTensor>(spec, Ref<Pending>(node));
+    tensor->lie(node->strides);
     node->outputs.push_back(tensor.get());
     out.push_back(std::move(tensor));
   }

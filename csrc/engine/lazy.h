@@ -8,7 +8,7 @@ namespace tensorlike {
 
 class LazyNode final : public Pending {
  public:
-  LazyNode(const Op& op, Args args, Spec result, int64_t size);
+  LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size);
 
   void finish(const char* reason) override;
   void forget(const RawTensor& tensor) override;
@@ -30,6 +30,7 @@ class LazyNode final : public Pending {
 
   const Ref<const Op> op;
   const Spec result;
+  const Dims strides;       // of the results
   const std::string place;  // the user's line
   SmallVector<Ref<RawTensor>, 3> inputs;
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one

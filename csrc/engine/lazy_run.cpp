@@ -51,9 +51,10 @@ void mark_told(LazyNode& node) {
 
 // Both run the node and return null, or return a node that must run before.
 LazyNode* run_elementwise(LazyNode& node, const char* reason) {
-  Chain chain(node.result.shape);
+  Chain chain(node.result.shape, node.strides);
   if (LazyNode* first = chain.collect(node)) return first;
   chain.prepare();
+  if (LazyNode* first = chain.written_apart()) return first;
   if (!chain.writes()) {
     chain.fill();
     return nullptr;
@@ -104,12 +105,14 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
     return nullptr;
   }
   if (!from->is_elementwise()) return from;
-  Chain chain(x.shape);
+  Chain chain(x.shape, x.strides);
   if (LazyNode* first = chain.collect(*from)) return first;
   Backend& device = backend(x.device);
   const DType loop = device.feed_dtype(*node.op, x.dtype);
   chain.prepare_for_reduction(x, loop);
-  if (chain.writes() && !device.writes_meanwhile(*node.op, x.shape, loop)) {
+  if (LazyNode* first = chain.written_apart()) return first;
+  const bool may_write = chain.is_in_order() && device.writes_meanwhile(*node.op, x.shape, loop);
+  if (chain.writes() && !may_write) {
     return chain.written_node();
   }
   chain.allocate(false);

@@ -63,8 +63,11 @@ bool Task::sees_an_input() {
 void Task::place_results() {
   is_view_ = sees_an_input();
   if (is_view_) return;
+  SmallVector<const Array*, 4> inputs;
+  for (const Array& array : arrays_) inputs.push_back(&array);
   for (const Spec& spec : specs_) {
-    Array place(spec.dtype, spec.shape, result_strides(*op_, arrays_[0], spec), nullptr);
+    Array place(spec.dtype, spec.shape, result_strides(*op_, {inputs.data(), inputs.size()}, spec),
+                nullptr);
     Ref<Storage> storage =
         Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype), spec.device);
     place.device = spec.device;

@@ -31,6 +31,7 @@ struct Feed {
   Arrays operands;
   Arrays written;
   bool is_written = false;
+  Dims strides = {};  // as the elements would lie, without gaps; empty: in order
 };
 
 // A program that is run on many sets of operands, one after the other, all on the calling thread.
@@ -69,7 +70,9 @@ class Backend {
   virtual void launch(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) = 0;
   // Sets the sizes that depend on elements; waits for them.
   virtual void find_sizes(const Op& op, Arrays inputs, Specs& specs, Workspace& workspace) = 0;
-  // Runs a chain of elementwise ops over `shape`.
+  // Runs a chain of elementwise ops over `shape`. Its outputs, and those of an elementwise op that
+  // is launched, are in order, or all in the same other order of axes without gaps: SeenInOrder, in
+  // memory/layout.h, makes one of the other.
   virtual void run(const TileProgram& program, const Dims& shape, Arrays operands,
                    Arrays outputs) = 0;
   // The same on many sets, which have these single elements in common (null: operands that sets

@@ -51,7 +51,7 @@ using Views = SmallVector<View, 1>;
 using ViewRule = bool (*)(const Op& op, const Array& x, const Specs& outputs, Views& views);
 // The axes of a result as they follow each other in memory, outermost first, where its kernel
 // writes it best in another order than the axes' own (empty: in that).
-using OrderRule = Dims (*)(const Op& op, const Array& x, const Spec& output);
+using OrderRule = Dims (*)(const Op& op, Arrays inputs, const Spec& output);
 // A kernel written outside of C++, which makes its results itself, where it is called.
 using ForeignKernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs);
 struct KernelRule {

@@ -1,5 +1,6 @@
 // How results lie in memory: those that are views of the first input, where strides can say it, and
 // those that lie in another order than that of their axes.
+#include "memory/layout.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -67,7 +68,8 @@ constexpr std::pair<std::string_view, ViewRule> kViews[] = {
 
 // The index in the place of the axes that it indexes: what blocks of rows are copied to side by
 // side, and what an exchange of axes, which mostly follows, brings in order.
-Dims order_gather(const Op& op, const Array& x, const Spec& output) {
+Dims order_gather(const Op& op, Arrays inputs, const Spec& output) {
+  const Array& x = *inputs[0];
   const std::vector<int64_t>& axes = op.get<std::vector<int64_t>>("axes");
   const size_t lead = leading_axes(op.name(), axes, x.shape.size());
   if (lead == 0) return {};
@@ -82,11 +84,16 @@ Dims order_gather(const Op& op, const Array& x, const Spec& output) {
 }
 
 // Each dimension's coordinates side by side, as most callers want them.
-Dims order_argwhere(const Op&, const Array&, const Spec&) { return {1, 0}; }
+Dims order_argwhere(const Op&, Arrays, const Spec&) { return {1, 0}; }
+
+Dims order_cast(const Op&, Arrays inputs, const Spec& output) {
+  return order_beside(inputs, output.shape);
+}
 
 constexpr std::pair<std::string_view, OrderRule> kOrders[] = {
     {"gather", order_gather},
     {"argwhere", order_argwhere},
+    {"cast", order_cast},
 };
 
 }  // namespace

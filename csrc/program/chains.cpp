@@ -45,6 +45,8 @@ class ChainOfTurns {
     if (made_.writes.empty()) return std::nullopt;
     made_.turns = turns_.size();
     made_.inner = program_.steps()[turns_[0].step].outputs[0];
+    made_.known.steps = calls_;
+    made_.known.written = wanted_;
     made_.known.prepared = prepare_chain({dtypes.data(), dtypes.size()}, calls_, wanted_);
     return made_;
   }

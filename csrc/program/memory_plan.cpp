@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arguments.h"
+#include "memory/layout.h"
 #include "memory/share_all.h"
 #include "op/infer.h"
 #include "op/tile_program.h"
@@ -131,17 +132,20 @@ class RunOfPlaces {
       return;
     }
     const Dims& shape = spec_of(chain.inner).shape;
-    std::vector<int> free;
     SmallVector<const Array*, 12> operands;
+    for (int operand : chain.operands) operands.push_back(&places_[at(operand)].array);
+    const Dims strides = strides_of(chain.known, shape, {operands.data(), operands.size()})
+                             .value_or(contiguous_strides(shape));
+    std::vector<int> free;
     for (size_t i = 0; i < chain.operands.size(); ++i) {
-      const Array& x = places_[at(chain.operands[i])].array;
-      operands.push_back(&x);
-      if (has_argument(chain.donated, i) && x.shape == shape && x.is_contiguous &&
-          is_sole(chain.operands[i])) {
+      const Array& x = *operands[i];
+      if (has_argument(chain.donated, i) && x.shape == shape &&
+          lie_alike(shape, x.strides, strides) && is_sole(chain.operands[i])) {
         free.push_back(static_cast<int>(i));
       }
     }
     for (size_t k = 0; k < chain.writes.size(); ++k) {
+      lay(chain.writes[k], strides);
       const Array* const taken =
           take_operand(chain.known.prepared.program, {operands.data(), operands.size()}, free,
                        size_of(chain.known.prepared.results[k]), static_cast<int>(k));
@@ -194,25 +198,26 @@ class RunOfPlaces {
     const uint32_t donated = here.donated_where(replaces_);
     uint32_t available = 0;
     for (size_t i = 0; is_known && i < std::min(inputs.size(), kMostInSet); ++i) {
-      if (has_argument(donated, i) && inputs[i]->is_contiguous && is_sole(step.inputs[i])) {
+      if (has_argument(donated, i) && is_sole(step.inputs[i])) {
         available |= argument_bit(i);
       }
     }
     const auto over = written_over(op, inputs, specs, available);
     for (size_t k = 0; k < specs.size(); ++k) {
+      if (here.writes[k] >= 0) lay(here.writes[k], result_strides(op, inputs, specs[k]));
       if (over[k] < 0) {
         make(turn, here.writes[k], specs[k], !is_known);
-        order(here.writes[k], op, inputs, specs[k]);
       } else if (here.writes[k] >= 0) {
         lie(here.writes[k], places_[at(step.inputs[at(over[k])])].memory);
       }
     }
   }
 
-  void order(int variable, const Op& op, Arrays inputs, const Spec& spec) {
-    if (variable < 0 || op.cls.order == nullptr) return;
-    Dims strides = result_strides(op, *inputs[0], spec);
-    places_[at(variable)].array = Array(spec.dtype, spec.shape, std::move(strides), nullptr);
+  // Where its elements are.
+  void lay(int variable, Dims strides) {
+    Array& array = places_[at(variable)].array;
+    array.is_contiguous = lies_in_order(array.shape, strides);
+    array.strides = std::move(strides);
   }
 
   MemoryPlan finish() const {

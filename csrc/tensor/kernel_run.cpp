@@ -4,6 +4,7 @@
 
 #include "base/arguments.h"
 #include "memory/backend.h"
+#include "memory/layout.h"
 #include "op/tile_program.h"
 
 namespace tensorlike {
@@ -43,22 +44,27 @@ const TileProgram& program_of(const Op& op, Arrays inputs) {
 }
 
 // Whether output `k` may be written where input `i`, x, is read; `program` is a scalar function's.
-bool may_take(const Op& op, const TileProgram* program, const Array& x, size_t i, const Spec& spec,
+bool may_take(const Op& op, const TileProgram* program, Arrays inputs, size_t i, const Spec& spec,
               size_t k) {
+  const Array& x = *inputs[i];
   if (!(x.shape == spec.shape) || size_of(x.dtype) != size_of(spec.dtype)) return false;
   if (program != nullptr) {
-    return may_write_over(*program, static_cast<int>(i), static_cast<int>(k));
+    return may_write_over(*program, static_cast<int>(i), static_cast<int>(k)) &&
+           lie_alike(x.shape, x.strides, result_strides(op, inputs, spec));
   }
-  return k == 0 && static_cast<int>(i) == op.cls.spec.memory.reuses && x.dtype == spec.dtype;
+  return k == 0 && static_cast<int>(i) == op.cls.spec.memory.reuses && x.dtype == spec.dtype &&
+         x.is_contiguous;
 }
 
-Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
-  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape, spec.device);
-  const size_t bytes = static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
-  Ref<Storage> storage = Storage::allocate(bytes, spec.device);
-  char* const data = storage->data();
-  return make_ref<RawTensor>(spec.dtype, spec.shape, result_strides(op, *inputs[0], spec),
-                             std::move(storage), data);
+Dims result_order(const Op& op, Arrays inputs, const Spec& spec) {
+  if (op.scalar != nullptr) return order_beside(inputs, spec.shape);
+  return op.cls.order == nullptr ? Dims() : op.cls.order(op, inputs, spec);
+}
+
+Ref<RawTensor> empty_result(const Op& op, Arrays inputs, const Spec& spec) {
+  const Dims order = result_order(op, inputs, spec);
+  if (order.empty()) return RawTensor::empty(spec.dtype, spec.shape, spec.device);
+  return RawTensor::empty(spec.dtype, spec.shape, strides_in(order, spec.shape), spec.device);
 }
 
 // x in a dtype and in order, in the workspace.
@@ -80,21 +86,11 @@ uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
 }  // namespace
 
 bool is_ours(const RawTensor& x, int64_t holds) {
-  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
-         x.is_contiguous;
+  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned();
 }
 
-Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
-  const Dims order = op.cls.order == nullptr ? Dims() : op.cls.order(op, x, spec);
-  if (order.empty()) return contiguous_strides(spec.shape);
-  Dims strides(spec.shape.size());
-  int64_t step = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    const size_t axis = static_cast<size_t>(order[i]);
-    strides[axis] = step;
-    step *= std::max<int64_t>(1, spec.shape[axis]);
-  }
-  return strides;
+Dims result_strides(const Op& op, Arrays inputs, const Spec& spec) {
+  return strides_in(result_order(op, inputs, spec), spec.shape);
 }
 
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
@@ -120,7 +116,7 @@ SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs
     const size_t count = available == 0 ? 0 : std::min(inputs.size(), kMostInSet);
     size_t i = 0;
     while (i < count &&
-           !(has_argument(available, i) && may_take(op, program, *inputs[i], i, specs[k], k))) {
+           !(has_argument(available, i) && may_take(op, program, inputs, i, specs[k], k))) {
       ++i;
     }
     found.push_back(i == count ? -1 : static_cast<int>(i));
@@ -132,17 +128,18 @@ SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
                      int64_t holds) {
   Values results;
+  const SmallVector<const Array*, 12> pointers(inputs.begin(), inputs.end());
+  const Arrays arrays(pointers.data(), pointers.size());
   const uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
   if (available == 0) {
-    for (const Spec& spec : specs) results.push_back(empty_result(op, inputs, spec));
+    for (const Spec& spec : specs) results.push_back(empty_result(op, arrays, spec));
     return results;
   }
-  const SmallVector<const Array*, 12> arrays(inputs.begin(), inputs.end());
-  const auto over = written_over(op, {arrays.data(), arrays.size()}, specs, available);
+  const auto over = written_over(op, arrays, specs, available);
   for (size_t k = 0; k < specs.size(); ++k) {
     const Spec& spec = specs[k];
     if (over[k] < 0) {
-      results.push_back(empty_result(op, inputs, spec));
+      results.push_back(empty_result(op, arrays, spec));
       continue;
     }
     const RawTensor& x = *inputs[static_cast<size_t>(over[k])];

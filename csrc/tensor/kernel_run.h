@@ -11,7 +11,7 @@ namespace tensorlike {
 
 // The results that are views of the first input; none where strides cannot say it.
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
-// Whether its memory may become a result's: ours, in order, and held by nobody else.
+// Whether its memory may become a result's: ours, and held by nobody else.
 bool is_ours(const RawTensor& x, int64_t holds);
 // x through a view; x itself where that says no more.
 Ref<Value> seen_through(RawTensor& x, const View& view);
@@ -22,8 +22,9 @@ SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
                      int64_t holds);
-// The strides of a result whose memory is asked for: in order, or as the op's `order` says.
-Dims result_strides(const Op& op, const Array& x, const Spec& spec);
+// The strides of a result whose memory is asked for: beside the operands of elementwise work (see
+// memory/layout.h), as the op's `order` says, else in order.
+Dims result_strides(const Op& op, Arrays inputs, const Spec& spec);
 
 class KernelRun {
  public:
@@ -35,7 +36,7 @@ class KernelRun {
 
   // Sets the sizes that depend on elements.
   void find_sizes(Specs& specs);
-  // Fills the outputs: in order, of the inferred dtypes and shapes.
+  // Fills the outputs, of the inferred dtypes and shapes.
   void run(Arrays outputs);
   // Whether the kernel takes the inputs and fills the outputs as they are.
   bool is_direct(Arrays outputs) const { return prepared_.empty() && !converts(outputs); }

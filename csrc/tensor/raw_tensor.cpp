@@ -48,6 +48,13 @@ Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape, Device device) {
                              device);
 }
 
+Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape, Dims strides, Device device) {
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(dtype);
+  Ref<Storage> storage = Storage::allocate(bytes, device);
+  char* const data = storage->data();
+  return make_ref<RawTensor>(dtype, std::move(shape), std::move(strides), std::move(storage), data);
+}
+
 Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value, Device device) {
   check_literal(value, dtype);
   Ref<RawTensor> out = empty(dtype, {}, device);

@@ -51,8 +51,9 @@ class RawTensor final : public Value, public Array {
     if (pending) pending->forget(*this);
   }
 
-  // A fresh, contiguous tensor whose elements are not set.
+  // A fresh tensor whose elements are not set: in order, or with strides that leave no gaps.
   static Ref<RawTensor> empty(DType dtype, Dims shape, Device device = {});
+  static Ref<RawTensor> empty(DType dtype, Dims shape, Dims strides, Device device);
   static Ref<RawTensor> scalar(DType dtype, Literal value, Device device = {});
   // Same elements, seen through another shape.
   Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
@@ -67,6 +68,11 @@ class RawTensor final : public Value, public Array {
   const RawTensor& ready(const char* reason) const {
     if (pending) Ref<Pending>(pending)->finish(reason);
     return *this;
+  }
+  // Its elements will lie so.
+  void lie(const Dims& so) {
+    strides = so;
+    is_contiguous = lies_in_order(shape, strides);
   }
   // The elements are there, as they were said to lie.
   void fill(Ref<Storage> filled) {

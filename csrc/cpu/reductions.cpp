@@ -157,6 +157,12 @@ void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Work
   const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   const Dims order = order_in_memory(x.shape, x.strides);
   if (order.empty()) return reduce(op, x, axes, loop, out, workspace);
+  // A place among the elements of several axes is counted as axes follow each other.
+  if (op.reduction != nullptr && op.reduction->spec.single_axis && axes.size() > 1) {
+    Reducible in_order = x;
+    if (x.program != nullptr) in_order.strides = contiguous_strides(x.shape);
+    return reduce(op, in_order, axes, loop, out, workspace);
+  }
   const InMemory seen(x, axes, order);
   if (seen.is_kept_in_order()) return reduce(op, seen.x, seen.axes, loop, out, workspace);
   const Array made = workspace.array(out.dtype, seen.kept);

@@ -114,6 +114,8 @@ USES: dict[str, Callable[[tl.Tensor, tl.Tensor, int], Any]] = {
     "sum": lambda y, _x, a: F.sum(y, axis=a),
     "sum of all": lambda y, _x, _a: F.sum(y * 2),
     "any": lambda y, _x, a: F.any(y > 3 if y.dtype != tl.complex64 else y != 3, axis=a),
+    "place": lambda y, _x, a: F.argmax(F.real(y), axis=a) if y.shape[a] else y,
+    "place among all": lambda y, _x, _a: F.argmin(F.real(y * 2)) if all(y.shape) else y,
     "running": lambda y, _x, a: F.cumulative_sum(y, axis=a),
     "softmax": lambda y, _x, a: F.softmax(F.real(y).astype("float32") * 0.01, axis=a),
     "product": lambda y, x, _a: y @ F.matrix_transpose(y) if y.ndim > 1 else y,
@@ -136,8 +138,16 @@ def changed(y: tl.Tensor, x: tl.Tensor) -> tl.Tensor:
 
 # What these add up depends in its last bits on how the elements lie.
 ADDS_UP = ("sum", "sum of all", "running", "softmax", "product")
-NO_SLOPE = ("any", "sorted", "softmax")  # or none but what rounding leaves
-NO_TRUTH = ("backwards", "part", "sum of all", "again", "product", "running")
+NO_SLOPE = (
+    "any",
+    "place",
+    "place among all",
+    "sorted",
+    "softmax",
+)  # or none but what rounding leaves
+NO_TRUTH = (
+    "backwards", "part", "place", "place among all", "sum of all", "again", "product", "running",
+)  # fmt: skip
 
 
 def run(make: Any, use: Any, xs: list[tl.Tensor], axis: int, way: str) -> list[tl.Tensor]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..imperative import (
+    IndexRangeError,
     ParameterError,
     ShapeError,
     Tensor,
@@ -18,7 +19,7 @@ from ..imperative import (
     isdtype,
     tensor,
 )
-from .arguments import named, number
+from .arguments import integer, named, number
 from .arranging import as_tensor, axes_of, axis_of, expand_dims, moveaxis
 from .creation import ones
 from .generated import (
@@ -35,7 +36,6 @@ from .generated import (
     floor,
     full,
     isnan,
-    kth_value,
     logical_not,
     maximum,
     not_equal,
@@ -43,6 +43,7 @@ from .generated import (
     reshape,
     sort,
     take_along_axis,
+    topk,
     where,
 )
 from .picking import take
@@ -84,7 +85,7 @@ def _in_the_middle(lines: Any, last: Any) -> Any:
 
 def _standing_at(lines: Any, place: int) -> Any:
     """The element at a place of the order of each line, which needs no sorting of the others."""
-    return kth_value(lines, place + 1)[0]
+    return topk(lines, 1, axis=-1, largest=False, skip=place)[0][..., 0]
 
 
 def _middle(call: str, x: TensorLike, axis: _Axis, keepdims: bool, *, skips_nan: bool) -> Tensor:
@@ -325,8 +326,7 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
         ``(values, indices)``; of equal elements the first ones count as smaller.
 
     Raises:
-        IndexRangeError: the axis is out of range.
-        ShapeError: k is not from 1 to the size of the axis.
+        IndexRangeError: the axis, or k, is out of range.
 
     Source:
         PyTorch, ``torch.kthvalue``.
@@ -337,7 +337,14 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
         >>> values.item(), indices.item()
         (3.0, 2)
     """
-    return KthResult(*kth_value(x, k, axis=axis, keepdims=keepdims))
+    x, k = as_tensor(x), integer("kthvalue", "k", k)
+    at = axis_of("kthvalue", axis, len(x.shape))
+    if not 1 <= k <= x.shape[at]:
+        raise IndexRangeError(
+            f"must be in [1, {x.shape[at]}].", op="kthvalue", argument="k", got=f"k={k}"
+        )
+    values, index = topk(x, 1, axis=at, largest=False, skip=k - 1)
+    return _found(values, index, at, keepdims)
 
 
 @named

@@ -1,4 +1,4 @@
-// topk and kth_value: the first of each row in their order, or a few from a place on, found without
+// topk: the first of each row in their order, or a few from a place on, found without
 // sorting the rest.
 #include "cpu/selection.h"
 
@@ -225,48 +225,19 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
   });
 }
 
-// What stands in the window of each row along the axis, and its positions.
-void take(const Array& x, size_t axis, const Window& window, const Array& values,
-          const Array& positions, Workspace& workspace) {
+void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& x = *inputs[0];
+  const size_t axis = order_axis(op, x);
+  const Window window{op.get<int64_t>("skip"), op.get<int64_t>("k"), op.get<bool>("largest")};
   const Array rows = order_rows(x, axis, workspace);
-  write_as(swap_last(values, axis), rows.dtype, workspace, [&](const Array& found) {
-    write_as(swap_last(positions, axis), DType::kInt64, workspace, [&](const Array& places) {
+  write_as(swap_last(*outputs[0], axis), rows.dtype, workspace, [&](const Array& found) {
+    write_as(swap_last(*outputs[1], axis), DType::kInt64, workspace, [&](const Array& places) {
       take_window(rows, window, found, places.as<int64_t>(), workspace);
     });
   });
 }
 
-void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const size_t axis = order_axis(op, *inputs[0]);
-  take(*inputs[0], axis, {op.get<int64_t>("skip"), op.get<int64_t>("k"), op.get<bool>("largest")},
-       *outputs[0], *outputs[1], workspace);
-}
-
-// A result with its axis, which may have gone.
-Array with_axis(const Array& y, size_t axis, bool keepdims) {
-  if (keepdims) return y;
-  Dims shape, strides;
-  for (size_t i = 0; i <= y.shape.size(); ++i) {
-    if (i == axis) {
-      shape.push_back(1);
-      strides.push_back(0);
-    }
-    if (i == y.shape.size()) break;
-    shape.push_back(y.shape[i]);
-    strides.push_back(y.strides[i]);
-  }
-  return y.view(std::move(shape), std::move(strides));
-}
-
-void kth_value(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const size_t axis = order_axis(op, *inputs[0]);
-  const bool keepdims = op.get<bool>("keepdims");
-  take(*inputs[0], axis, {op.get<int64_t>("k") - 1, 1, false},
-       with_axis(*outputs[0], axis, keepdims), with_axis(*outputs[1], axis, keepdims), workspace);
-}
-
 constexpr std::pair<std::string_view, KernelRule> kSelectionKernels[] = {
-    {"kth_value", kth_value},
     {"top_k", topk},
 };
 

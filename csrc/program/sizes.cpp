@@ -119,9 +119,12 @@ static void collect_if_many(State& own) {
   collect_programs();
 }
 
-// The first free number from here on that no second witness is.
-static int64_t second_witness(const State& own, int64_t second) {
-  const auto is_taken = [&](const auto& entry) { return entry.second.first.second == second; };
+// The first free number from here on that no second witness of the program is: those of all
+// programs would soon be too large where many live.
+static int64_t second_witness(const State& own, int64_t second, const Program& program) {
+  const auto is_taken = [&](const auto& entry) {
+    return entry.second.second == &program && entry.second.first.second == second;
+  };
   while (std::any_of(own.owners.begin(), own.owners.end(), is_taken)) second += kSecondApart;
   return second;
 }
@@ -158,7 +161,7 @@ Witness take_witness(Program& owner) {
     return !is_near_to_live(own, prime) && is_apart(own, prime, owner);
   };
   while (!serves(first_witness(own, index))) ++index;
-  return take(own, {first_witness(own, index), second_witness(own, kSecond)}, owner);
+  return take(own, {first_witness(own, index), second_witness(own, kSecond, owner)}, owner);
 }
 
 Witness take_witness_below(Program& owner, const Witness& numbers) {
@@ -177,7 +180,7 @@ Witness take_witness_below(Program& owner, const Witness& numbers) {
   }
   own.inferred[prime] = numbers.first;
   const int64_t second = std::max(numbers.second, kLeastPrime) / kSecondApart;
-  return take(own, {prime, second_witness(own, second * kSecondApart)}, owner);
+  return take(own, {prime, second_witness(own, second * kSecondApart, owner)}, owner);
 }
 
 void release_witness(const Witness& witness) {

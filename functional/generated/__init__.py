@@ -282,7 +282,6 @@ from .scan import cumulative_prod as cumulative_prod
 from .scan import cumulative_sum as cumulative_sum
 from .scan import logcumsumexp as logcumsumexp
 from .sorting import argsort as argsort
-from .sorting import kth_value as kth_value
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
 from .sorting import topk as topk
@@ -436,7 +435,6 @@ __all__ = [
     "isposinf",
     "kl_div_error",
     "kl_div_log_error",
-    "kth_value",
     "layer_norm",
     "layer_norm_grad",
     "lcm",

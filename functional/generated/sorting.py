@@ -94,38 +94,6 @@ def topk(
     ...
 
 
-# opdecl/sorting.yaml: KthValue
-@native
-def kth_value(x: TensorLike, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, ...]:
-    """The k-th smallest elements along an axis, and their positions.
-
-    ``max(topk(x, k=1, axis=axis, largest=False, skip=k - 1)[0], axis=axis, keepdims=keepdims),
-    max(topk(x, k=1, axis=axis, largest=False, skip=k - 1)[1], axis=axis, keepdims=keepdims)``
-
-    Args:
-        x: any shape, real numeric or boolean.
-        k: which one; 1 is the smallest.
-        axis: the axis to reduce.
-        keepdims: keep it with size 1.
-
-    Returns:
-        2 tensors.
-        ``x -> x(*reduced(x, axis, keepdims)), int64(*reduced(x, axis, keepdims))``
-
-    Raises:
-        ShapeError: k >= 1 and k <= shape(x)[axis] does not hold.
-
-    Source:
-        Declared in opdecl/sorting.yaml: KthValue.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.kth_value(tl.tensor([3.0, 1.0, 2.0]), k=2)]
-        [2.0, 2]
-    """
-    ...
-
-
 # opdecl/sorting.yaml: SearchSorted
 @native
 def searchsorted(

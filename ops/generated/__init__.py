@@ -90,7 +90,6 @@ if TYPE_CHECKING:
     from .reduce import Reduce as Reduce
     from .scan import Scan as Scan
     from .sorting import ArgSort as ArgSort
-    from .sorting import KthValue as KthValue
     from .sorting import SearchSorted as SearchSorted
     from .sorting import Sort as Sort
     from .sorting import TopK as TopK
@@ -134,7 +133,6 @@ __all__ = [
     "FourierTransform",
     "Gather",
     "Inverse",
-    "KthValue",
     "LU",
     "LayerNorm",
     "LayerNormGrad",
@@ -225,7 +223,6 @@ _LATE = {
     "FourierTransform": ".fft",
     "Gather": ".indexing",
     "Inverse": ".linear_solvers",
-    "KthValue": ".sorting",
     "LU": ".linear_solvers",
     "LayerNorm": ".normalization",
     "LayerNormGrad": ".normalization",

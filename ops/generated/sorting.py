@@ -110,42 +110,6 @@ class TopK(OpBase, native="TopK"):
         ) -> None: ...
 
 
-# opdecl/sorting.yaml: KthValue
-class KthValue(OpBase, native="KthValue"):
-    """The k-th smallest elements along an axis, and their positions.
-
-    ``max(topk(x, k=1, axis=axis, largest=False, skip=k - 1)[0], axis=axis, keepdims=keepdims),
-    max(topk(x, k=1, axis=axis, largest=False, skip=k - 1)[1], axis=axis, keepdims=keepdims)``
-
-    Args:
-        k: which one; 1 is the smallest.
-        axis: the axis to reduce.
-        keepdims: keep it with size 1.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-        ``x -> x(*reduced(x, axis, keepdims)), int64(*reduced(x, axis, keepdims))``
-
-    Raises:
-        ShapeError: k >= 1 and k <= shape(x)[axis] does not hold.
-
-    Source:
-        Declared in opdecl/sorting.yaml: KthValue.
-    """
-
-    __slots__ = ()
-    k: int
-    axis: int
-    keepdims: bool
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, axis: int = -1, keepdims: bool = False) -> None: ...
-
-
 # opdecl/sorting.yaml: SearchSorted
 class SearchSorted(OpBase, native="SearchSorted"):
     """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.

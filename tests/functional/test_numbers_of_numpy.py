@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.hostile import Good, good_calls, value_of
-from support.hostile_objects import object_calls
+from support.hostile_objects import classes, of_class
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -19,9 +19,12 @@ def swapped(x: Any) -> Any:
     return np.int64(x) if type(x) is int else x
 
 
+LAYERS = [
+    good for label, cls in classes() if label.startswith("nn.") for good in of_class(label, cls)
+]
 GOODS = [
     good
-    for good in (*good_calls(), *object_calls())
+    for good in (*good_calls(), *LAYERS)
     if good.name != "result_type"  # which tells them apart
     and any(type(x) is int for x in (*good.args, *good.kwargs.values()))
 ]

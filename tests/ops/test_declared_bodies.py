@@ -29,7 +29,6 @@ from tensorlike.opdecl.compiler.evaluate import attribute_value
 from tensorlike.opdecl.compiler.expression import (
     CHOICE,
     ELEMWISE,
-    RESULT,
     SIZE,
     Call,
     Name,
@@ -65,9 +64,6 @@ def body_of(entry: DefinedOp, tensors: list[Any], attrs: dict[str, Any]) -> tupl
             given = {name: attribute_value(attr, values, attrs) for name, attr in node.attrs}
             if node.function == CHOICE:
                 values[node] = values[node.args[0 if given["when"] else 1]]
-                continue
-            if node.function == RESULT:
-                values[node] = values[node.args[0]][given["number"]]
                 continue
             name = given.pop("mode") if node.function == ELEMWISE else node.function
             function = getattr(tl.functional, name)

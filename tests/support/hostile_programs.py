@@ -116,6 +116,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Listing.add_input": lambda: ("z", (2, None), tl.float32),
     "Listing.append": lambda: (tl.ops.Elemwise(mode="exp"), (0,)),
     "Listing.bind": lambda: ((),),
+    "Listing.calculate": lambda: ("multiply", (4, 4), (2, 2)),
     "Listing.capture": lambda: (tl.RawTensor([1.0]),),
     "Listing.describe": lambda: (0,),
     "Listing.dtype": lambda: (0,),

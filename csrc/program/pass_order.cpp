@@ -10,9 +10,9 @@
 namespace tensorlike {
 namespace {
 
-class Order {
+class StepOrder {
  public:
-  explicit Order(Graph& graph)
+  explicit StepOrder(Graph& graph)
       : graph_(graph),
         maker_(graph.makers()),
         root_(graph.variables().size()),
@@ -146,6 +146,6 @@ class Order {
 
 }  // namespace
 
-int order_steps(Graph& graph, OptLevel) { return Order(graph).run(); }
+int order_steps(Graph& graph, OptLevel) { return StepOrder(graph).run(); }
 
 }  // namespace tensorlike

@@ -32,7 +32,10 @@ USES: dict[str, Callable[[Any], Any]] = {
     "stack": lambda x: F.stack([x, halved_and_doubled(x)]),
     "product": lambda x: F.matmul(F.matrix_transpose(halved_and_doubled(x)), x),
     "slope": lambda x: tl.grad(lambda z: F.sum(skipped(z) ** 3))(x),
-    "slope of a sum": lambda x: tl.grad(lambda z: F.mean((z + halved_and_doubled(z)) ** 2))(x),
+    "slope of a sum": lambda x: tl.grad(
+        # Of the mean of three unknown sizes there may be too many elements where many programs live.
+        lambda z: F.sum(F.mean((z + halved_and_doubled(z)) ** 2, axis=(-2, -1)))
+    )(x),
     "last": lambda x: F.sum(x * halved_and_doubled(x)) * x.shape[2],
 }
 

@@ -109,7 +109,7 @@ struct Notes {
 // One recorded op, or a leaf.
 class Node final : public RefCounted {
  public:
-  Node() {}  // written out: else all of it would be cleared before it is made
+  Node() {}          // written out: else all of it would be cleared before it is made
   Ref<const Op> op;  // null: a leaf
   uint64_t sequence = 0;
   Ref<const CallSpec> specs;

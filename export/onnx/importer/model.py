@@ -284,11 +284,12 @@ class OnnxModel:
         return self._sized[key]
 
     def _made(self, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
-        """A program for these sizes; None: it needs numbers that are not among those fixed."""
+        """A program for these sizes; None: it needs numbers that are not among those fixed, or has
+        open sizes that cannot be told from numbers, which differs by what other programs live."""
         ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
         try:
             return Recorded(self._file, ports, constants={**self._weights, **fixed})
-        except NumberNeeded:
+        except (NumberNeeded, _C.ParameterError):
             return None
 
     def __repr__(self) -> str:

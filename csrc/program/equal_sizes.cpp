@@ -42,9 +42,7 @@ std::vector<Program::MetSize> Program::sizes_met(const Step& step) const {
     }
   }
   for (const auto& [index, expr] : step.exprs) {
-    const bool is_one = expr.kind != AttrExpr::Kind::kTuple;
-    const std::span<const AttrExpr> parts(is_one ? &expr : expr.parts.data(),
-                                          is_one ? 1 : expr.parts.size());
+    const std::span<const AttrExpr> parts = parts_of(expr);
     for (size_t k = 0; k < parts.size(); ++k) {
       add(witness_of(parts[k]), step.inputs.size() + index, k, parts.size());
     }

@@ -5,6 +5,7 @@
 
 #include "program/literal_sizes.h"
 #include "program/program.h"
+#include "program/reader.h"
 
 namespace tensorlike {
 namespace {
@@ -152,11 +153,8 @@ uint64_t Program::roots_of(const Step& step) const {
       out |= extent_or_all(dimension(input, static_cast<int>(i))).roots;
     }
   }
-  const auto add = [&](const AttrExpr& expr) { out |= extent_or_all(witness_of(expr)).roots; };
   for (const auto& [index, expr] : step.exprs) {
-    if (expr.kind != AttrExpr::Kind::kTuple) add(expr);
-    if (expr.kind == AttrExpr::Kind::kTuple)
-      std::for_each(expr.parts.begin(), expr.parts.end(), add);
+    for (const AttrExpr& part : parts_of(expr)) out |= extent_or_all(witness_of(part)).roots;
   }
   return out;
 }

@@ -193,9 +193,7 @@ std::vector<int> Program::append(Step step, bool reads_attributes) {
 void Program::calculate_again(Step& step) {
   if (step.exprs.empty()) return;
   for (const auto& [index, expr] : step.exprs) {
-    if (expr.kind != AttrExpr::Kind::kTuple) (void)calculate(expr);
-    if (expr.kind != AttrExpr::Kind::kTuple) continue;
-    for (const AttrExpr& part : expr.parts) (void)calculate(part);
+    for (const AttrExpr& part : parts_of(expr)) (void)calculate(part);
   }
   step.op = op_at(Side::kFirst, step, {});
 }

@@ -2,6 +2,8 @@
 // of such a size are kept as expressions.
 #pragma once
 
+#include <span>
+
 #include "program/program.h"
 
 namespace tensorlike {
@@ -11,6 +13,12 @@ bool holds(int64_t a, int64_t b, std::string_view how);
 
 // So many times a size, and a number.
 AttrExpr expression(const AttrExpr& base, const Multiple& multiple);
+
+// Those of a tuple; of another expression itself.
+inline std::span<const AttrExpr> parts_of(const AttrExpr& expr) {
+  if (expr.kind == AttrExpr::Kind::kTuple) return expr.parts;
+  return {&expr, 1};
+}
 
 class Reader {
  public:

@@ -1,24 +1,19 @@
 // What the tests of the tape's C++ API share.
 #pragma once
 
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "expect.h"
 #include "program/functions.h"
 
 namespace tensorlike::tape {
 
-inline std::atomic<int> failures{0};
-
-inline void expect(bool holds, const std::string& what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what.c_str());
-  ++failures;
-}
+using tensorlike::expect;
+using tensorlike::failures;
 
 inline void expect_near(double got, double wanted, double tolerance, const std::string& what) {
   if (std::fabs(got - wanted) <= tolerance) return;

@@ -13,19 +13,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "expect.h"
 #include "memory/allocator.h"
 #include "memory/workspace.h"
 
 namespace tensorlike {
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 constexpr size_t kHuge = size_t{4} << 20;
 
@@ -220,6 +213,6 @@ int main() {
   tensorlike::test_a_workspace_gives_back_what_it_had_alone();
   tensorlike::test_blocks_travel_between_threads();
   tensorlike::test_a_child_of_fork_allocates();
-  std::printf("test_allocator: %d failures\n", tensorlike::failures);
+  std::printf("test_allocator: %d failures\n", tensorlike::failures.load());
   return tensorlike::failures == 0 ? 0 : 1;
 }

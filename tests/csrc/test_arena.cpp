@@ -1,11 +1,11 @@
 // Layouts of lives do not overlap where these do; an arena hands out a slice only while nothing
 // that lives overlaps it, and its memory stays until the last one is let go.
-#include <cstdio>
 #include <cstring>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "expect.h"
 #include "memory/arena.h"
 #include "memory/storage.h"
 #include "memory/workspace.h"
@@ -13,14 +13,7 @@
 namespace tensorlike {
 namespace {
 
-int failures = 0;
 constexpr size_t kMostApart = 2048;  // bytes between slices that follow each other
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 bool overlap(const ArenaLayout::Slice& a, const ArenaLayout::Slice& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;

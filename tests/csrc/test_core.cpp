@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "dispatch/dispatcher.h"
+#include "expect.h"
 #include "memory/allocator.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
@@ -13,14 +14,6 @@
 
 namespace tensorlike {
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 Ref<RawTensor> tensor(Dims shape, const std::vector<float>& values) {
   Ref<RawTensor> made = RawTensor::empty(DType::kFloat32, std::move(shape));

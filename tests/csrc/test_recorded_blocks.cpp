@@ -1,23 +1,15 @@
 // Blocks in which ops without arguments are added to a program end in any order and in any thread.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "expect.h"
 #include "program/recording.h"
 
 namespace tensorlike {
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("failed: %s\n", what);
-  ++failures;
-}
 
 using Block = std::unique_ptr<RecordedBlock>;
 

@@ -1,21 +1,13 @@
 // SmallVector, held against std::vector by the same random steps: of what owns something, where
 // every element made is destroyed once, and of bytes.
-#include <cstdio>
 #include <random>
 #include <vector>
 
 #include "base/small_vector.h"
+#include "expect.h"
 
 namespace tensorlike {
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 // A number on the heap, which is counted.
 class Owner {

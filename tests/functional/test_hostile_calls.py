@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from support import hostile, hostile_blocks, hostile_programs
 from support.apart import LIMITS_MEMORY
+from support.long_runs import seconds, today
 
 import tensorlike as tl
 
@@ -61,8 +61,8 @@ def test_values_that_lie_change_and_break_nothing(mode: str) -> None:
 @pytest.mark.parametrize("mode", ("sync", "async", "lazy"))
 def test_an_hour_of_values_that_lie(mode: str) -> None:
     """The seed is the day, and in the text of a failure."""
-    seed = str(int(time.time()) // 86_400)
-    options = ("--lies", "1200", "--mode", mode, "--shard", seed, "--objects")
+    length, seed = str(seconds(1200)), str(today())
+    options = ("--lies", length, "--mode", mode, "--shard", seed, "--objects")
     _, calls, refused, _ = run(*options, *(("--names",) if mode == "sync" else ()))
     assert refused > calls // 4
 

@@ -2,19 +2,18 @@
 
 The program is one step of an optimiser down the gradient of a loss, and the loss after it. Values
 are held against a run on plain tensors, derivatives against finite differences; all in float64. A
-failure prints the program. TRAINING_FUZZ_SECONDS says how long the slow one runs.
+failure prints the program.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from support.long_runs import seeds
 from support.random_models import KINDS, LEFT_OUT, LOSSES, RandomModel
 from support.tensor_likes import worked
 
@@ -155,11 +154,8 @@ def test_whole_steps_of_random_models_are_right(start: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_whole_steps_of_many_random_models_are_right() -> None:
-    end = time.monotonic() + float(os.environ.get("TRAINING_FUZZ_SECONDS", "3600"))
-    seed = 1_000_000
-    while time.monotonic() < end:
+    for seed in seeds(3600):
         check(seed)
-        seed += 1
 
 
 def test_every_layer_and_loss_is_drawn() -> None:

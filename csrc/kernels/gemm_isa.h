@@ -36,17 +36,13 @@ TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t
   constexpr int kStep = kLanes<T>;
   if (columns == kVectors * kStep) {
     if (accumulate) {
-      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-        unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-          T* to = c + i.kValue * c_row + j.kValue * kStep;
-          store(to, load<V>(to) + sum[i.kValue][j.kValue]);
-        });
+      unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+        T* to = c + i.kValue * c_row + j.kValue * kStep;
+        store(to, load<V>(to) + sum[i.kValue][j.kValue]);
       });
     } else {
-      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-        unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-          store(c + i.kValue * c_row + j.kValue * kStep, sum[i.kValue][j.kValue]);
-        });
+      unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+        store(c + i.kValue * c_row + j.kValue * kStep, sum[i.kValue][j.kValue]);
       });
     }
     return;
@@ -63,10 +59,8 @@ TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t
   });
 #else
   alignas(kVectorBytes) T tile[kRows][kVectors * kStep];
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      store(&tile[i.kValue][j.kValue * kStep], sum[i.kValue][j.kValue]);
-    });
+  unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+    store(&tile[i.kValue][j.kValue * kStep], sum[i.kValue][j.kValue]);
   });
   for (int i = 0; i < kRows; ++i) {
     T* to = c + i * c_row;
@@ -127,16 +121,14 @@ TL_INLINE void add_products(Vector<SumOf<T>> (&sum)[kRows][kVectors], int64_t k,
       // Of three lines that a row may take the first one was the last of the tile before.
       if constexpr (kStreams) __builtin_prefetch(asked.at + (j.kValue + 1) * kStep - 1);
     });
-    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
       T factor;
       if constexpr (kIsStrided) {
         factor = *reinterpret_cast<const T*>(group[i.kValue / 3] + i.kValue % 3 * stride);
       } else {
         factor = reinterpret_cast<const T*>(group[0])[i.kValue];
       }
-      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-        add_product(sum[i.kValue][j.kValue], factor, row[j.kValue]);
-      });
+      add_product(sum[i.kValue][j.kValue], factor, row[j.kValue]);
     });
     unrolled<kGroups>([&](auto g)
                           __attribute__((always_inline)) { group[g.kValue] += group_step; });
@@ -152,15 +144,11 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
   using V = Vector<SumOf<T>>;
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   V sum[kRows][kVectors];
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j)
-                           __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
-  });
+  unrolled<kRows, kVectors>([&](auto i, auto j)
+                                __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
   // c arrives while the sums are made: to be added to, or to be written without waiting for it.
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
-    });
+  unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+    __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
   });
   if (!kHasMasks || columns == kColumns) {
     add_products<T, kRows, kVectors, kIsStrided, true>(sum, k, a, a_row, a_k, b, b_k, ahead,
@@ -193,11 +181,8 @@ void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, 
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
       row[j.kValue] = load<V>(b + offsets[p] + j.kValue * kLanes<T>);
     });
-    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-      const T factor = a[i.kValue];
-      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-        sum[i.kValue][j.kValue] += factor * row[j.kValue];
-      });
+    unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+      sum[i.kValue][j.kValue] += a[i.kValue] * row[j.kValue];
     });
   }
   store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);

@@ -78,11 +78,9 @@ TL_INLINE void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_r
       unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
         other[j.kValue] = Steps<T>::load(x + j.kValue * x_row + q);
       });
-      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
         const Part row = Steps<T>::load(a + i.kValue * a_row + q);
-        unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-          Steps<T>::add(sum[i.kValue][j.kValue][s.kValue], row, other[j.kValue]);
-        });
+        Steps<T>::add(sum[i.kValue][j.kValue][s.kValue], row, other[j.kValue]);
       });
     });
   }
@@ -94,25 +92,21 @@ TL_INLINE void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_r
       unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
         other[j.kValue] = load_masked(mask, x + j.kValue * x_row + p);
       });
-      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
         const V row = load_masked(mask, a + i.kValue * a_row + p);
-        unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-          sum[i.kValue][j.kValue][0] += row * other[j.kValue];
-        });
+        sum[i.kValue][j.kValue][0] += row * other[j.kValue];
       });
     }
   }
 #endif
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-      SumOf<T> tail = 0;
-      for (int64_t q = p; q < k; ++q) {
-        tail += widened(a[i.kValue * a_row + q]) * widened(x[j.kValue * x_row + q]);
-      }
-      V total = sum[i.kValue][j.kValue][0];
-      if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
-      y[j.kValue * y_row + i.kValue] = sum_lanes<SumOf<T>>(total) + tail;
-    });
+  unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
+    SumOf<T> tail = 0;
+    for (int64_t q = p; q < k; ++q) {
+      tail += widened(a[i.kValue * a_row + q]) * widened(x[j.kValue * x_row + q]);
+    }
+    V total = sum[i.kValue][j.kValue][0];
+    if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
+    y[j.kValue * y_row + i.kValue] = sum_lanes<SumOf<T>>(total) + tail;
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -59,19 +60,32 @@ TL_INLINE void store(T* to, V value) {
   *reinterpret_cast<typename VectorOf<T, static_cast<int>(sizeof(V))>::Unaligned*>(to) = value;
 }
 
-// Calls f(constant 0) .. f(constant kCount - 1): a loop that is sure to be unrolled before the
-// optimiser decides which arrays can live in registers.
+// Loops that are sure to be unrolled before the optimiser decides which arrays can live in
+// registers: they call f(constant 0) .. f(constant kCount - 1),
 template <int kIndex>
 struct Constant {
   static constexpr int kValue = kIndex;
 };
 
-template <int kCount, int kIndex = 0, class F>
+template <class F, int... kIndices>
+TL_INLINE constexpr void call_with(F& f, std::integer_sequence<int, kIndices...>) {
+  (f(Constant<kIndices>{}), ...);
+}
+
+template <int kCount, class F>
 TL_INLINE constexpr void unrolled(F&& f) {
-  if constexpr (kIndex < kCount) {
-    f(Constant<kIndex>{});
-    unrolled<kCount, kIndex + 1>(f);
-  }
+  call_with(f, std::make_integer_sequence<int, kCount>{});
+}
+
+// or f(row, column), row by row. (A loop within a loop takes half as long again to compile.)
+template <int kColumns, class F, int... kIndices>
+TL_INLINE constexpr void call_with_pairs(F& f, std::integer_sequence<int, kIndices...>) {
+  (f(Constant<kIndices / kColumns>{}, Constant<kIndices % kColumns>{}), ...);
+}
+
+template <int kRows, int kColumns, class F>
+TL_INLINE constexpr void unrolled(F&& f) {
+  call_with_pairs<kColumns>(f, std::make_integer_sequence<int, kRows * kColumns>{});
 }
 
 // The first `count` lanes of a vector; the rest is neither read nor written.

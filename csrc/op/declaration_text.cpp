@@ -1,7 +1,9 @@
 #include "op/declaration_text.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "base/small_vector.h"
 #include "op/declaration_fields.h"
 
 namespace tensorlike {
@@ -84,28 +86,32 @@ class In {
     if (parts.size() > kMostKeys) {
       fail(ErrorKind::kArgument, "a part of a declaration must have at most ", kMostKeys, " keys");
     }
-    for (auto at = parts.begin(); at != parts.end(); ++at) {
+    const auto end = parts.end();
+    for (auto at = parts.begin(); at != end; ++at) {
       const std::string_view key = (*at).text("a key");
-      found_.emplace_back(key, *++at);
+      found_.push_back({key, *++at});
     }
+    unread_ = (uint64_t{1} << found_.size()) - 1;
   }
 
   template <class T>
   void operator()(const char* key, T& value, const T& = {}) {
-    const auto at = std::find_if(found_.begin(), found_.end(),
-                                 [&](const auto& entry) { return entry.first == key; });
-    if (at == found_.end()) return;
-    read(at->second, value, is_own_);
-    found_.erase(at);
+    const std::string_view wanted = key;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if ((unread_ >> i & 1) == 0 || found_[i].key != wanted) continue;
+      read(found_[i].value, value, is_own_);
+      unread_ ^= uint64_t{1} << i;
+      return;
+    }
   }
   template <class T>
   void local(const char* key, T& value) {
     if (is_own_) (*this)(key, value);
   }
   void finish() const {
-    if (found_.empty()) return;
-    fail(ErrorKind::kArgument, "a part of a declaration must not have the key '", found_[0].first,
-         "', or twice");
+    if (unread_ == 0) return;
+    fail(ErrorKind::kArgument, "a part of a declaration must not have the key '",
+         found_[static_cast<size_t>(std::countr_zero(unread_))].key, "', or twice");
   }
 
   template <class T>
@@ -166,8 +172,14 @@ class In {
     in.finish();
   }
 
+  struct Entry {
+    std::string_view key;
+    Json::Value value;
+  };
+
   bool is_own_;
-  std::vector<std::pair<std::string_view, Json::Value>> found_;
+  SmallVector<Entry, 12> found_;
+  uint64_t unread_ = 0;  // bits: which of those
 };
 
 constexpr std::string_view kKinds[] = {"scalar", "reduction", "op", "function"};

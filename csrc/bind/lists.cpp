@@ -8,14 +8,16 @@
 namespace tensorlike::bind {
 namespace {
 
-bool is_list(PyObject* object) { return PyList_CheckExact(object) || PyTuple_CheckExact(object); }
+bool is_exact_list(PyObject* object) {
+  return PyList_CheckExact(object) || PyTuple_CheckExact(object);
+}
 
 // What lists hold; false where that is more than equally long lists of numbers of one of Python's
 // own classes, or of floats and integers.
 class Lists {
  public:
   bool describe(PyObject* data) {
-    for (PyObject* first = data; is_list(first); first = PySequence_Fast_ITEMS(first)[0]) {
+    for (PyObject* first = data; is_exact_list(first); first = PySequence_Fast_ITEMS(first)[0]) {
       if (shape_.size() == kMaxDims) return false;
       shape_.push_back(PySequence_Fast_GET_SIZE(first));
       if (shape_.back() == 0) break;
@@ -38,7 +40,7 @@ class Lists {
     PyObject** const items = PySequence_Fast_ITEMS(data);
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* const item = items[i];
-      if (is_list(item)) {
+      if (is_exact_list(item)) {
         to = store(item, to);
       } else if (PyFloat_CheckExact(item)) {
         *to++ = static_cast<T>(PyFloat_AS_DOUBLE(item));
@@ -56,7 +58,7 @@ class Lists {
     PyObject** const items = PySequence_Fast_ITEMS(list);
     const bool is_last = depth + 1 == shape_.size();
     for (Py_ssize_t i = 0; i < n; ++i) {
-      if (is_last ? !count(items[i]) : !is_list(items[i]) || !look(items[i], depth + 1)) {
+      if (is_last ? !count(items[i]) : !is_exact_list(items[i]) || !look(items[i], depth + 1)) {
         return false;
       }
     }
@@ -114,7 +116,7 @@ PyObject* nested(const RawTensor& x, size_t dim, const T* from) {
 }  // namespace
 
 Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype) {
-  if (!is_list(data)) return nullptr;
+  if (!is_exact_list(data)) return nullptr;
   Lists lists;
   if (!lists.describe(data)) return nullptr;
   const DType wanted = dtype == Py_None ? lists.dtype() : to_dtype(dtype);

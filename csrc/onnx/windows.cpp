@@ -5,7 +5,7 @@
 namespace tensorlike::onnx {
 namespace {
 
-constexpr int64_t kMostPlaces = 1 << 24;
+constexpr int64_t kMostWindowPlaces = 1 << 24;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Places places_of(const RuleCall& call, const Windows& windows, std::span<const i
   double total = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const auto is_odd = [](int64_t number, int64_t least) {
-      return number < least || number > kMostPlaces;
+      return number < least || number > kMostWindowPlaces;
     };
     if (is_odd(kernel[i], 1) || is_odd(strides[i], 1) || is_odd(dilations[i], 1) ||
         is_odd(pads[i], 0) || is_odd(pads[i + sizes.size()], 0)) {
@@ -63,7 +63,7 @@ Places places_of(const RuleCall& call, const Windows& windows, std::span<const i
     made.outs.push_back(out);
     made.taps *= kernel[i];
     total *= static_cast<double>(out) * static_cast<double>(kernel[i]);
-    if (total > kMostPlaces) call.refuse("x", "must have fewer windows here", text(total));
+    if (total > kMostWindowPlaces) call.refuse("x", "must have fewer windows here", text(total));
   }
   const auto windows_count = element_count(Dims(made.outs.begin(), made.outs.end()));
   for (int64_t window = 0; window < windows_count; ++window) {

@@ -17,7 +17,7 @@ bool takes(Category category, DType dtype) {
   return (kind_of(dtype) >= Kind::kFloating || !is_floating) && reduces(category, kind_of(dtype));
 }
 
-DType widest_of(DType dtype) {
+DType accumulator_of(DType dtype) {
   switch (kind_of(dtype)) {
     case Kind::kComplex:
       return DType::kComplex128;
@@ -44,7 +44,7 @@ std::unique_ptr<ReductionProgram> prepare_for(const Reduction& reduction, DType 
   const DType one[] = {element};
   const DType mapped = prepare_body(*reduction.map, one, {}).results[0];
   made->element = element;
-  made->accumulator = init == "0" || init == "1" ? widest_of(mapped) : mapped;
+  made->accumulator = init == "0" || init == "1" ? accumulator_of(mapped) : mapped;
   made->result = reduction.result_dtype(element);
   const DType acc[] = {made->accumulator};
   made->map = prepare_body(*reduction.map, one, acc);

@@ -9,8 +9,8 @@
 namespace tensorlike {
 namespace {
 
-constexpr size_t kMostVariants = 8;  // of one body
-constexpr double kNear = 1e-6;       // of numbers that may be the same, before that is checked
+constexpr size_t kMostVariants = 8;    // of one body
+constexpr double kNearNumbers = 1e-6;  // of numbers that may be the same, before that is checked
 
 const void* meaning_of(const Op& op) {
   if (op.scalar != nullptr) return op.scalar;
@@ -18,7 +18,7 @@ const void* meaning_of(const Op& op) {
   return &op.cls;
 }
 
-bool is_near(double a, double b) { return std::fabs(a - b) <= kNear * std::fabs(b); }
+bool is_near(double a, double b) { return std::fabs(a - b) <= kNearNumbers * std::fabs(b); }
 
 // Whether the attribute of a pattern's step stands where this one of the op went.
 bool is_sample(const Attr& sample, const Attr& found) {

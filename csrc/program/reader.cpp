@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kExact = 1e-12;        // of a number that is whole but for rounding
 constexpr double kMostTimes = 1 << 24;  // of a product of sizes, in a number
-constexpr int64_t kMostParts = 8;
+constexpr int64_t kMostFractions = 8;
 constexpr int64_t kNear = 2;  // of a count, of which a rule takes one or two away
 
 }  // namespace
@@ -79,10 +79,10 @@ std::optional<AttrExpr> Reader::read(int64_t number) {
 }
 
 bool Reader::is_fraction(int64_t number) const {
-  if (was_written(number) || std::llabs(number) > INT64_MAX / kMostParts) return false;
+  if (was_written(number) || std::llabs(number) > INT64_MAX / kMostFractions) return false;
   const Program* owner = program_of(number);
   if (owner != nullptr && owner != &program_) refuse("is made of another program's size");
-  for (int64_t parts = 2; parts <= kMostParts; ++parts) {
+  for (int64_t parts = 2; parts <= kMostFractions; ++parts) {
     if (program_.witness_of(number * parts)) return true;
   }
   return false;

@@ -15,7 +15,7 @@ constexpr int64_t kSize = 4;
 constexpr int64_t kScalarSize = 256;
 constexpr int64_t kLargeDefault = 8;  // a default that says more than a usual number
 constexpr size_t kMostSamples = 32;
-constexpr size_t kMostArgs = 6;
+constexpr size_t kMostSampleArgs = 6;
 
 std::vector<Attr> samples_of(const AttrSpec& spec, size_t index) {
   const std::string_view type = spec.type->name;
@@ -74,7 +74,7 @@ Specs fitting_specs(const Op& op, std::span<const ArgSpec> args) {
   static const Dims kShapes[] = {{kSize, kSize}, {kSize}, {}};
   size_t count = 1;
   for (size_t i = 0; i < args.size(); ++i) count *= std::size(kShapes);
-  for (size_t number = 0; args.size() <= kMostArgs && number < count; ++number) {
+  for (size_t number = 0; args.size() <= kMostSampleArgs && number < count; ++number) {
     Specs specs;
     size_t rest = number;
     for (const ArgSpec& arg : args) {

@@ -9,13 +9,7 @@
 #include "program/holder.h"
 
 namespace tensorlike {
-namespace {
-
-bool has(const std::vector<int>& numbers, int number) {
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // What makes what states become, and is read for nothing else, comes last: until then nothing has
 // changed, whatever goes wrong. With a state's new value come the elementwise steps of its chain.
@@ -85,7 +79,8 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int input = step.inputs[i];
       if (is_read[at(input)]) continue;
-      if (!has(turn.drops, input)) turn.drops.push_back(input);
+      const bool is_known = std::ranges::find(turn.drops, input) != turn.drops.end();
+      if (!is_known) turn.drops.push_back(input);
       const bool is_made = variables_[at(input)].role == Role::kResult && !is_given[at(input)];
       const bool is_replaced = place >= before && assigned_.count(input) > 0;
       if (is_made || is_replaced) turn.donated |= argument_bit(i);

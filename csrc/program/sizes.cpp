@@ -20,7 +20,7 @@ constexpr int64_t kSecond = 55'440;  // divisible by all small numbers, as no pr
 constexpr int64_t kSecondApart = 5'040;
 constexpr int64_t kSmallNumbers = 24;  // divisible by those that sizes are divided by
 constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no plain number
-constexpr int64_t kMostTimes = 8;  // a size that follows from others is as much of one
+constexpr int64_t kMostOwnTimes = 8;  // a size that follows from others is as much of one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
@@ -144,7 +144,7 @@ static bool is_near_to_live(const State& own, int64_t prime) {
 static bool is_apart(const State& own, int64_t prime, const Program& program) {
   return std::none_of(own.owners.begin(), own.owners.end(), [&](const auto& entry) {
     if (entry.second.second != &program) return false;
-    for (int64_t times = 1; times <= kMostTimes; ++times) {
+    for (int64_t times = 1; times <= kMostOwnTimes; ++times) {
       if (std::llabs(times * prime - entry.first) < kApartInOne) return true;
       if (std::llabs(prime - times * entry.first) < kApartInOne) return true;
     }

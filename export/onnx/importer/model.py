@@ -284,12 +284,13 @@ class OnnxModel:
         return self._sized[key]
 
     def _made(self, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
-        """A program for these sizes; None: it needs numbers that are not among those fixed, or has
-        open sizes that cannot be told from numbers, which differs by what other programs live."""
+        """A program for these sizes; None: it needs numbers that are not among those fixed, or
+        cannot be recorded, as where sizes that follow from elements are compared. Node by node an
+        error of the model's own comes again."""
         ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
         try:
             return Recorded(self._file, ports, constants={**self._weights, **fixed})
-        except (NumberNeeded, _C.ParameterError):
+        except _C.TensorlikeError:
             return None
 
     def __repr__(self) -> str:

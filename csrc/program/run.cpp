@@ -194,13 +194,18 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
                    : draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
       const Op& op = is_known ? *bound->ops[turn.step] : *own;
       const Args inputs(args.data(), args.size());
-      if (Ref<Value> only = apply_small(op, inputs)) {
-        if (late) late->note(step, {&only, 1});
-        take_results(turn, {&only, 1}, values);
-      } else {
-        Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
-        if (late) late->note(step, {found.data(), found.size()});
-        take_results(turn, {found.data(), found.size()}, values);
+      try {
+        if (Ref<Value> only = apply_small(op, inputs)) {
+          if (late) late->note(step, {&only, 1});
+          take_results(turn, {&only, 1}, values);
+        } else {
+          Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
+          if (late) late->note(step, {found.data(), found.size()});
+          take_results(turn, {found.data(), found.size()}, values);
+        }
+      } catch (const Error& error) {
+        if (!error.fields().place.empty() || step.place.empty()) throw;
+        throw with_place(error, op, step.place);
       }
     }
     if (late) late->check_guards();

@@ -27,6 +27,7 @@ from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
 from ..imperative.naming import one_op as one_op
 from ..imperative.naming import one_op_on as one_op_on
+from ..imperative.sizes import as_size
 
 
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
@@ -52,9 +53,9 @@ def elements(x: Any) -> Any:
 def integer(
     call: str, name: str, value: Any, *, least: int | None = None, most: int | None = None
 ) -> int:
-    """An integer, at least `least` and at most `most`."""
+    """An integer, or a size that is not known; at least `least` and at most `most`."""
     try:
-        found = operator.index(value)
+        found = as_size(value)
     except TypeError:
         raise _refuse(call, name, "an integer", value) from None
     if least is not None and found < least:

@@ -18,6 +18,7 @@ from ..inspection.profiler import profile
 from .around_function import AroundFunction
 from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
+from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
@@ -114,7 +115,10 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             if not kwargs:
                 self._try_quick(args)
             return found
-        if change is not None and self._gives_up(programs, change):
+        if isinstance(change, Failure):  # if it is the function's own, it comes again
+            programs.fixed.add(shapes)
+            pattern = None
+        elif change is not None and self._gives_up(programs, change):
             return self.__wrapped__(*args, **kwargs)
         return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
 
@@ -165,13 +169,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                 continue
             if not program.agrees(known):
                 continue
-            state = default_stream.state() if program.reads else None
-            try:
-                found = program.run(tensors)
-            except (_C.ShapeError, _C.DTypeError):
-                refusal = program.misfit()
-                if refusal is None:
-                    raise
+            found, state, refusal = run(program, tensors)
+            if refusal is not None:
                 change = refusal
                 continue
             differing = program.differing(found)
@@ -227,25 +226,26 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         change: Change | None,
     ) -> Any:
         """Calls the function, and keeps the program that its ops are."""
-        state = default_stream.state()
-        why = ""
+        state, why = default_stream.state(), ""
         try:
-            made, found = self._record(programs, tensors, args, kwargs, pattern)
-            is_right = pattern is None or made.takes(shapes)
-            refuse_kept_sizes(made.listing)
+            try:
+                made, found = self._record(programs, tensors, args, kwargs, pattern)
+                is_right = pattern is None or made.takes(shapes)
+                refuse_kept_sizes(made.listing)
+            except Exception as error:
+                is_told = self.input_spec is None or isinstance(error, _C.ShapeError)
+                if pattern is None or not is_told or isinstance(error, Untraceable):
+                    raise
+                is_right, why = False, f": {error}"  # perhaps the function's own: it comes again
+            if not is_right:  # what it does with sizes takes numbers
+                default_stream.give_back(state)
+                programs.fixed.add(shapes)
+                made, found = self._record(programs, tensors, args, kwargs, None)
+                made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         except Untraceable as reason:
             default_stream.give_back(state)
             self._stop_tracing(programs, str(reason))
             return self.__wrapped__(*args, **kwargs)
-        except Exception as error:
-            if pattern is None or not (self.input_spec is None or isinstance(error, _C.ShapeError)):
-                raise
-            is_right, why = False, f": {error}"  # perhaps the function's own: then it comes again
-        if not is_right:  # what it does with sizes takes numbers
-            default_stream.give_back(state)
-            programs.fixed.add(shapes)
-            made, found = self._record(programs, tensors, args, kwargs, None)
-            made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         if change is not None:
             made.cause = str(change)
         elif pattern is not None and self.input_spec is None:

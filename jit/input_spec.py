@@ -96,7 +96,8 @@ class InputSpec:
         dims = [
             size
             if isinstance(size, int)
-            else sizes.setdefault(size or object(), 7 + 4 * len(sizes))
+            # Apart from each other, and divisible, as sizes are that are halved and doubled again.
+            else sizes.setdefault(size or object(), 48 * (7 + 4 * len(sizes)))
             for size in self.shape
         ]
         return Tensor(_C.ShapeTensor(dims, self.dtype))

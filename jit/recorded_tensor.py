@@ -21,6 +21,7 @@ from ..imperative.sizes import ARITHMETIC, Size
 from ..imperative.sub_programs import Call, is_moving
 from ..ops import Elemwise, OpBase, declare
 from ..static import Program
+from .errors import Untraceable
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -93,17 +94,31 @@ class RecordedListing(Program):
         """Runs an op on the values, and lists it."""
         with _C.Recording(None):  # what an op makes on its way is no part of the program
             if self._shapes:
-                made = self.append(op, [self.refer(x) for x in xs])
+                made = self._listed(op, [self.refer(x) for x in xs])
                 found = self._last_op()(*[x.shadow for x in xs])
             else:
                 found = op(*[x.shadow for x in xs])
-                made = self.append(op, [self.refer(x) for x in xs])
+                made = self._listed(op, [self.refer(x) for x in xs])
         self._note_moving(xs, made, found)
         for number, y in zip(made, found, strict=True):
             self.note_shape(number, y.shape)
             if number in self._shapes and not self.sizes():
                 self.follows_elements = True
         return [RecordedTensor(self, n, y) for n, y in zip(made, found, strict=True)]
+
+    def _listed(self, op: OpBase, numbers: Sequence[int]) -> Sequence[int]:
+        """Lists an op.
+
+        Raises:
+            Untraceable: it takes sizes that follow from elements for others, which a program cannot
+                know.
+        """
+        try:
+            return self.append(op, numbers)
+        except _C.TensorlikeError as error:
+            if not self.follows_elements or self.sizes():
+                raise
+            raise Untraceable(f"a size follows from elements: {error}") from error
 
     def _last_op(self) -> OpBase:
         """The last op, with what sizes are in this call in the place of unknown ones."""

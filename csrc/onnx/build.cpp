@@ -70,7 +70,10 @@ class Builder {
     std::set<std::string> filled;
     for (const auto& [name, value] : model_.graph.initializers) filled.insert(name);
     for (const ValueInfo& input : model_.graph.inputs) {
-      if (filled.count(input.name) == 0) names[input.name] = added(input);
+      // What the model fills may be fed all the same.
+      if (filled.count(input.name) == 0 || fed_.count(input.name) > 0) {
+        names[input.name] = added(input);
+      }
     }
     run(model_.graph, names, model_.opsets, nullptr, 0);
     for (const ValueInfo& output : model_.graph.outputs) {
@@ -130,11 +133,28 @@ class Builder {
     const int depth_;
   };
 
+  // What is fed is of the sizes that the model knows.
+  static void check_fed(const ValueInfo& input, const RawTensor& x) {
+    if (!input.has_shape) return;
+    bool fits = x.shape.size() == input.dimensions.size();
+    std::string shape;
+    for (size_t i = 0; i < input.dimensions.size(); ++i) {
+      const Program::Dimension& size = input.dimensions[i];
+      const bool is_known = size.size != kUnknownSize;
+      fits = fits && (!is_known || size.size == x.shape[i]);
+      shape += (i > 0 ? ", " : "") + (is_known ? std::to_string(size.size) : size.name);
+    }
+    if (fits) return;
+    fail(ErrorKind::kShape, said::op("onnx"), said::argument(input.name),
+         "must have the model's shape (", shape, ")", said::got(to_string(x.shape)));
+  }
+
   Item added(const ValueInfo& input) {
     const auto given = fed_.find(input.name);
     std::vector<Program::Dimension> sizes = input.dimensions;
     if (given != fed_.end()) {
       const RawTensor& x = *given->second;
+      check_fed(input, x);
       if (built_.fixed.count(input.name) > 0 && x.dtype == input.dtype) {
         return Item(own_.known(given->second));
       }
@@ -142,7 +162,8 @@ class Builder {
       for (int64_t size : x.shape) sizes.push_back({size, {}});
     }
     const auto is_open = [](const Program::Dimension& size) { return size.size == kUnknownSize; };
-    if (!input.is_tensor || std::any_of(sizes.begin(), sizes.end(), is_open)) {
+    const bool has_shape = given != fed_.end() || input.has_shape;
+    if (!input.is_tensor || !has_shape || std::any_of(sizes.begin(), sizes.end(), is_open)) {
       fail(ErrorKind::kArgument, said::op("onnx"), said::argument(input.name),
            "must be given a shape, since the model leaves it open", said::got("none"),
            said::fix("feed it"));
@@ -162,7 +183,9 @@ class Builder {
 
   void run(const Graph& graph, Names& names, const Opsets& opsets, const Around* around,
            int depth) {
-    for (const auto& [name, value] : graph.initializers) names[name] = Item(calls_->known(value));
+    for (const auto& [name, value] : graph.initializers) {
+      names.emplace(name, Item(calls_->known(value)));
+    }
     run(graph.nodes, names, opsets, around, nullptr, depth);
   }
 
@@ -320,9 +343,8 @@ class Builder {
 };
 
 void check_names(const Graph& graph, const Fed& fed) {
-  std::set<std::string> names;
+  std::set<std::string> names;  // those that the model fills among them
   for (const ValueInfo& input : graph.inputs) names.insert(input.name);
-  for (const auto& [name, value] : graph.initializers) names.erase(name);
   std::string known;
   for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
   for (const auto& [name, value] : fed) {

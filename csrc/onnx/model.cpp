@@ -204,9 +204,12 @@ class Reader {
 
   static void tensor_type(ValueInfo& made, std::string_view message) {
     for (WireFields field(message); field.next();) {
-      if (field.number() == 1) made.dtype = dtype_of(field.integer());
+      if (field.number() == 1) {
+        made.dtype = dtype_of(field.integer());
+        made.is_tensor = true;
+      }
       if (field.number() != 2) continue;
-      made.is_tensor = true;
+      made.has_shape = true;
       for (WireFields dimension(field.bytes()); dimension.next();) {
         if (dimension.number() == 1) made.dimensions.push_back(size(dimension.bytes()));
       }

@@ -56,7 +56,8 @@ struct Node {
 struct ValueInfo {
   std::string name;
   DType dtype = DType::kFloat32;
-  bool is_tensor = false;  // of a dtype and of dimensions that are given
+  bool is_tensor = false;  // of a dtype that is given
+  bool has_shape = false;  // of dimensions that are given
   std::vector<Program::Dimension> dimensions = {};
 };
 

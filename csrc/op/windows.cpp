@@ -183,6 +183,9 @@ Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& w
   read_window(reader, w, after);
   int64_t extra[Window::kDims] = {};
   reader.read("output_padding", 0, extra);
+  const Ints* const size = reader.optional("output_size");
+  int64_t given[Window::kDims] = {};
+  if (size != nullptr) reader.read("output_size", *size, 1, given);
   for (int d = 0; d < Window::kDims; ++d) {
     if (extra[d] >= std::max(w.stride[d], w.dilation[d])) {
       reader.refuse("output_padding", "less than the stride or the dilation");
@@ -196,6 +199,13 @@ Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& w
     if (whole == kHuge) reader.refuse("stride", "smaller, so that sizes fit 64 bits");
     if (cut >= whole) reader.refuse("padding", "less, so that something is left of the result");
     w.in[d] = whole - cut;
+    if (size == nullptr || d < Window::kDims - reader.n) continue;
+    if (extra[d] != 0) reader.refuse("output_padding", "left out where output_size is given");
+    const int64_t rows = sum(given[d], cut) - reach(w, d);
+    if (given[d] < 1 || rows < 0 || rows / w.stride[d] + 1 != w.out[d]) {
+      reader.refuse("output_size", "a size of which the convolution has as many windows as x");
+    }
+    w.in[d] = given[d];
   }
   return c;
 }

@@ -12,15 +12,6 @@ namespace {
 
 constexpr size_t kMostBound = 64;  // sizes for which ops are kept
 
-int64_t whole(const AttrExpr& expr, std::span<const Spec> variables) {
-  if (expr.kind == AttrExpr::Kind::kLiteral) return std::get<int64_t>(expr.literal);
-  if (expr.kind == AttrExpr::Kind::kDim) {
-    return variables[static_cast<size_t>(expr.slot)].shape[static_cast<size_t>(expr.dim)];
-  }
-  return calculate_size(expr.attr, whole(expr.parts[0], variables),
-                        whole(expr.parts[1], variables));
-}
-
 std::string shape_text(const Program& program, int variable) {
   const std::string text = program.describe(variable);
   return text.substr(text.find('('));
@@ -28,11 +19,20 @@ std::string shape_text(const Program& program, int variable) {
 
 }  // namespace
 
-Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables) {
-  if (expr.kind != AttrExpr::Kind::kTuple) return whole(expr, variables);
+int64_t whole(const AttrExpr& expr, std::span<const Spec> variables, CalculateSize calculate) {
+  if (expr.kind == AttrExpr::Kind::kLiteral) return std::get<int64_t>(expr.literal);
+  if (expr.kind == AttrExpr::Kind::kDim) {
+    return variables[static_cast<size_t>(expr.slot)].shape[static_cast<size_t>(expr.dim)];
+  }
+  return calculate(expr.attr, whole(expr.parts[0], variables, calculate),
+                   whole(expr.parts[1], variables, calculate));
+}
+
+Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables, CalculateSize calculate) {
+  if (expr.kind != AttrExpr::Kind::kTuple) return whole(expr, variables, calculate);
   std::vector<int64_t> elements;
   elements.reserve(expr.parts.size());
-  for (const AttrExpr& part : expr.parts) elements.push_back(whole(part, variables));
+  for (const AttrExpr& part : expr.parts) elements.push_back(whole(part, variables, calculate));
   return elements;
 }
 
@@ -60,9 +60,12 @@ bool is_size_arithmetic(std::string_view how) {
   return how == "add" || how == "multiply" || how == "floor_divide" || how == "remainder";
 }
 
-Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables) {
+Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables,
+                     CalculateSize calculate) {
   std::vector<Attr> values;
-  for (const auto& [index, expr] : step.exprs) values.push_back(evaluate(expr, variables));
+  for (const auto& [index, expr] : step.exprs) {
+    values.push_back(evaluate(expr, variables, calculate));
+  }
   return op_with(step, std::move(values));
 }
 
@@ -206,32 +209,20 @@ void Program::check_sizes(const Step& step, std::span<const Spec> specs) const {
           base < 0 ? recorded.spec.shape[i] : whole(bases_[static_cast<size_t>(base)].expr, specs);
       is_same = found[i] == wanted;
     }
-    if (is_same) continue;
-    fail(ErrorKind::kShape, said::op(step.op->name()), "the result must be ", describe(output),
-         ", as it was when the program was recorded", said::got(to_string(found)),
-         said::fix("record a program for such sizes"));
+    if (!is_same) refuse_sizes(step, output, found);
   }
 }
 
-Ref<const Op> Program::op_late(const Step& step, std::span<const Spec> specs) const {
-  try {
-    return op_for(step, specs);
-  } catch (const Error& error) {
-    rethrow(error, step.place);
-  }
+void Program::refuse_sizes(const Step& step, int output, const Dims& found) const {
+  fail(ErrorKind::kShape, said::op(step.op->name()), "the result must be ", describe(output),
+       ", as it was when the program was recorded", said::got(to_string(found)),
+       said::fix("record a program for such sizes"));
 }
 
-void Program::check_late(const Step& step, std::span<const Spec> specs) const {
-  try {
-    check_sizes(step, specs);
-  } catch (const Error& error) {
-    rethrow(error, step.place);
-  }
-}
-
-void Program::check(const Guard& guard, std::span<const Spec> specs) const {
-  const int64_t a = whole(guard.a, specs);
-  const int64_t b = whole(guard.b, specs);
+void Program::check(const Guard& guard, std::span<const Spec> specs,
+                    CalculateSize calculate) const {
+  const int64_t a = whole(guard.a, specs, calculate);
+  const int64_t b = whole(guard.b, specs, calculate);
   if (holds(a, b, guard.how) == guard.answer) {
     // Run on another program's variables, it is a part of that, and asks the same of its sizes.
     for (int64_t number : {a, b}) {

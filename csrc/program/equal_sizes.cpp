@@ -64,21 +64,44 @@ bool Program::may_be_equal(const Witness& a, const Witness& b) const {
   return std::llabs(x->size - y->size) * kNearly <= std::max(x->size, y->size);
 }
 
+// Whether sizes are the same, or have been taken for equal, one by one.
+bool Program::is_taken_for(const Witness& a, const Witness& b) const {
+  std::vector<Witness> same = {a};
+  for (size_t i = 0; i < same.size(); ++i) {
+    if (same[i] == b) return true;
+    for (const Equality& known : equal_) {
+      for (const auto& [one, other] : {std::pair(known.from, known.to), {known.to, known.from}}) {
+        if (!(one == same[i]) || std::find(same.begin(), same.end(), other) != same.end()) continue;
+        same.push_back(other);
+      }
+    }
+  }
+  return false;
+}
+
 std::optional<std::vector<Program::Equality>> Program::equal_for(
     const Step& step, std::span<const Equality> pairs) const {
   std::vector<Equality> all;
-  const std::vector<MetSize> met = sizes_met(step);
-  const auto is_met = [&](const Witness& size) {
-    return std::any_of(met.begin(), met.end(),
-                       [&](const MetSize& one) { return one.size == size; });
-  };
+  std::vector<Witness> met;
+  for (const MetSize& one : sizes_met(step)) {
+    if (std::find(met.begin(), met.end(), one.size) == met.end()) met.push_back(one.size);
+  }
   // What an op divides as another one did comes out as it did there; the last one first, since
   // those before it may be what was divided.
   for (size_t i = own_.size(); i-- > 0;) {
-    if (is_met(own_[i].witness)) all.push_back({own_[i].witness, own_[i].inferred});
+    for (const Witness& size : met) {
+      if (is_taken_for(size, own_[i].witness)) all.push_back({size, own_[i].inferred});
+    }
+  }
+  for (size_t i = 0; i < met.size(); ++i) {
+    for (size_t k = i + 1; k < met.size(); ++k) {
+      if (!is_taken_for(met[i], met[k])) continue;
+      all.push_back(is_root(met[i]) ? Equality{met[k], met[i]} : Equality{met[i], met[k]});
+    }
   }
   for (const Equality& known : equal_) {
-    if (is_met(known.from) && is_met(known.to)) all.push_back(known);
+    const bool is_met = std::find(met.begin(), met.end(), known.from) != met.end();
+    if (is_met && std::find(met.begin(), met.end(), known.to) == met.end()) all.push_back(known);
   }
   all.insert(all.end(), pairs.begin(), pairs.end());
   if (all.size() > kMostPairs) all.resize(kMostPairs);
@@ -129,6 +152,21 @@ bool Program::assume_equal(const Step& step) {
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) {
       candidates.push_back(pair.equality);
     }
+  }
+  // What is divided may be divisible: n is 4 times n // 4.
+  for (const OwnSize& own : own_) {
+    const bool divides = own.expr.kind == AttrExpr::Kind::kArithmetic &&
+                         own.expr.attr == "floor_divide" &&
+                         own.expr.parts[1].kind == AttrExpr::Kind::kLiteral;
+    if (!divides) continue;
+    const Witness whole = witness_of(own.expr.parts[0]);
+    const int64_t parts = std::get<int64_t>(own.expr.parts[1].literal);
+    const auto is_met = [&](const Witness& size) {
+      return std::any_of(met.begin(), met.end(),
+                         [&](const MetSize& one) { return one.size == size; });
+    };
+    if (!is_met(whole) || !is_met(own.witness)) continue;
+    candidates.push_back({whole, {parts * own.witness.first, parts * own.witness.second}});
   }
   const auto equal = equal_for(step, candidates);
   if (!equal) return false;

@@ -26,6 +26,11 @@ struct ProgramFile;
 // The number of a variable or a step as a place in a list of them.
 inline size_t at(int number) { return static_cast<size_t>(number); }
 
+// What sizes are calculated by: add, multiply, floor_divide, remainder, as Python has them.
+// ErrorKind::kOverflow for what is no size.
+int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
+using CalculateSize = int64_t (*)(const std::string& how, int64_t a, int64_t b);
+
 class Program : public RefCounted {
  public:
   // A state stays between runs, under its name: a parameter, a moment, a running mean.
@@ -233,13 +238,18 @@ class Program : public RefCounted {
   struct MetSize;  // equal_sizes.cpp
   enum class Side : uint8_t { kFirst, kSecond, kExtent };
 
-  class LateSizes;
+  class LateSizes;  // late_sizes.h
+  // Whether values are variables of other programs that are recorded, of sizes that these do not
+  // know. Whether everything is given that this one reads.
+  bool is_of_outer_sizes(Args values, std::span<const Spec> specs) const;
+  bool is_given(std::span<const int> variables) const;
   // Whether the op draws random numbers anew in each run.
   bool draws_anew(const Op& op) const;
-  // What makes the results of what is given; `runs_all`: and all other steps.
+  // What makes the results of what is given; `runs_all`: and all other steps; `reads_sizes`: and
+  // what attributes have their sizes of.
   // ErrorKind::kArgument where a result depends on an input or a state that is not given.
   std::shared_ptr<const Schedule> plan(std::span<const int> given, std::span<const int> results,
-                                       bool runs_all) const;
+                                       bool runs_all, bool reads_sizes = false) const;
   std::shared_ptr<const Schedule> schedule(std::span<const int> results);
   // Null: sizes follow from elements.
   Values run(const Schedule& schedule, Args given, const Bound* bound,
@@ -252,7 +262,8 @@ class Program : public RefCounted {
   std::vector<size_t> slice(int variable) const;
   void set_aside(const std::vector<size_t>& steps);
   void take_back(std::span<const int> variables);
-  void check(const Guard& guard, std::span<const Spec> specs) const;
+  void check(const Guard& guard, std::span<const Spec> specs,
+             CalculateSize calculate = calculate_size) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Extent next_extent(const Witness& made) const;
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
@@ -296,6 +307,7 @@ class Program : public RefCounted {
   std::vector<MetSize> sizes_met(const Step& step) const;
   bool may_be_equal(const Witness& a, const Witness& b) const;
   bool is_root(const Witness& size) const;
+  bool is_taken_for(const Witness& a, const Witness& b) const;
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
   int add_base(const Base& base);
@@ -305,8 +317,10 @@ class Program : public RefCounted {
   void add_product(const Base& a, const Base& b);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
-  Ref<const Op> op_late(const Step& step, std::span<const Spec> specs) const;
-  void check_late(const Step& step, std::span<const Spec> specs) const;
+  [[noreturn]] void refuse_sizes(const Step& step, int output, const Dims& found) const;
+  // Whether two numbers, of which one is made of its sizes, are equal: taken for equal if they may
+  // be.
+  bool agree(int64_t a, int64_t b, const std::string& place, const std::string& op);
   std::vector<int> finish(Step step, const Specs& specs, const Specs& others);
   // An error in terms of the program: its own names of sizes, and the line of the step.
   [[noreturn]] void rethrow(const Error& error, const std::string& place) const;
@@ -343,16 +357,17 @@ class Program : public RefCounted {
 // written outside of the core included. A size that follows from elements is kUnknownSize.
 Specs infer_any(const Op& op, std::span<const Spec> inputs);
 
-// The attribute for variables of these specs.
-Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables);
-// The op with attributes for variables of these specs; the step's own where it has no expressions.
-Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables);
 // The step's op with these values of the attributes that have expressions, in their order.
 Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values);
 
-// What sizes are calculated by: add, multiply, floor_divide, remainder, as Python has them.
-// ErrorKind::kOverflow for what is no size.
-int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
+// The attribute, or the number, for variables of these specs.
+Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables,
+              CalculateSize calculate = calculate_size);
+int64_t whole(const AttrExpr& expr, std::span<const Spec> variables,
+              CalculateSize calculate = calculate_size);
+// The op with attributes for variables of these specs; the step's own where it has no expressions.
+Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables,
+                     CalculateSize calculate = calculate_size);
 bool is_size_arithmetic(std::string_view how);
 
 // What whoever embeds the core knows of programs: the tensor-like that stands for a variable, and

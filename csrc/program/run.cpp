@@ -6,6 +6,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "program/draws.h"
+#include "program/late_sizes.h"
 #include "program/memory_plan.h"
 #include "program/schedule.h"
 #include "tensor/body.h"
@@ -152,32 +153,6 @@ void keep_states(const Program& program, const Program::Schedule& schedule,
 
 }  // namespace
 
-// What a run knows of sizes that follow from elements: specs of what is there.
-class Program::LateSizes {
- public:
-  LateSizes(const Program& program, const std::vector<Ref<Value>>& values)
-      : program_(program), specs_(values.size()) {
-    for (size_t i = 0; i < values.size(); ++i) note(i, values[i].get());
-  }
-  void note(size_t variable, Value* value) {
-    if (value != nullptr) specs_[variable] = spec_of("run", *value);
-  }
-  Ref<const Op> op(const Step& step) const { return program_.op_late(step, specs_); }
-  void note(const Step& step, std::span<const Ref<Value>> found) {
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      note(static_cast<size_t>(step.outputs[i]), found[i].get());
-    }
-    program_.check_late(step, specs_);
-  }
-  void check_guards() const {
-    for (const Guard& guard : program_.guards_) program_.check(guard, specs_);
-  }
-
- private:
-  const Program& program_;
-  std::vector<Spec> specs_;  // of all variables
-};
-
 Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Updating* updating) {
   const auto plan = plan_for(*this, given, schedule, bound, updating != nullptr);
   ArenaRun arena(plan ? plan->layout : nullptr);  // outlives what this run holds
@@ -219,13 +194,18 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
                    : draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
       const Op& op = is_known ? *bound->ops[turn.step] : *own;
       const Args inputs(args.data(), args.size());
-      if (Ref<Value> only = apply_small(op, inputs)) {
-        if (late) late->note(step, {&only, 1});
-        take_results(turn, {&only, 1}, values);
-      } else {
-        Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
-        if (late) late->note(step, {found.data(), found.size()});
-        take_results(turn, {found.data(), found.size()}, values);
+      try {
+        if (Ref<Value> only = apply_small(op, inputs)) {
+          if (late) late->note(step, {&only, 1});
+          take_results(turn, {&only, 1}, values);
+        } else {
+          Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
+          if (late) late->note(step, {found.data(), found.size()});
+          take_results(turn, {found.data(), found.size()}, values);
+        }
+      } catch (const Error& error) {
+        if (!error.fields().place.empty() || step.place.empty()) throw;
+        throw with_place(error, op, step.place);
       }
     }
     if (late) late->check_guards();

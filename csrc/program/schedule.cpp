@@ -7,6 +7,7 @@
 #include "op/tile_program.h"
 #include "program/graph.h"
 #include "program/holder.h"
+#include "program/late_sizes.h"
 
 namespace tensorlike {
 namespace {}  // namespace
@@ -55,8 +56,8 @@ bool Program::draws_anew(const Op& op) const {
 
 // From the results back to what is given.
 std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> given,
-                                                       std::span<const int> results,
-                                                       bool runs_all) const {
+                                                       std::span<const int> results, bool runs_all,
+                                                       bool reads_sizes) const {
   auto made = std::make_shared<Schedule>();
   made->given.assign(given.begin(), given.end());
   made->results.assign(results.begin(), results.end());
@@ -89,6 +90,11 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
       made->replaced.push_back(input);
     }
     for (int input : step.inputs) is_read[at(input)] = true;
+    if (reads_sizes) {
+      for (const auto& [index, expr] : step.exprs) {
+        for_each_dim(expr, [&](const AttrExpr& dim) { is_read[at(dim.slot)] = true; });
+      }
+    }
     made->draws = made->draws || draws_anew(*step.op);
     made->turns.push_back(std::move(turn));
     if (place >= before) ++updates;

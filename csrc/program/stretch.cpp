@@ -28,6 +28,7 @@ Stretch::Stretch(Ref<Program> program, std::vector<int> given, std::vector<int> 
 void Stretch::plan() {
   version_ = program->version();
   schedule_ = program->plan(given, results, false);
+  outside_ = nullptr;
 }
 
 bool Stretch::draws() const { return schedule_->draws; }
@@ -99,8 +100,15 @@ Stretch::Ready Stretch::ready(Args values_given) {
   program->is_recorded = false;
   SmallVector<Spec, 8> specs;
   for (Value* value : values_given) specs.push_back(spec_of(kWho, *value));
+  const std::span<const Spec> all(specs.data(), specs.size());
   // The schedule is kept by the run: it may be planned again meanwhile.
-  return {schedule_, bind({specs.data(), specs.size()})};
+  if (!program->is_of_outer_sizes(values_given, all)) return {schedule_, bind(all)};
+  (void)program->sizes_of(kWho, given, all);
+  if (outside_ == nullptr) {
+    const bool is_whole = program->is_given(given);
+    outside_ = is_whole ? program->plan(given, results, false, true) : schedule_;
+  }
+  return {outside_, nullptr};
 }
 
 Values Stretch::run(const Ready& ready, Args values_given) const {

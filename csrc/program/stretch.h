@@ -20,7 +20,7 @@ class Stretch : public RefCounted {
   // What a run of such values takes. ErrorKind::kShape, or kDType, where they do not fit.
   struct Ready {
     std::shared_ptr<const Program::Schedule> schedule;
-    std::shared_ptr<const Program::Bound> bound;
+    std::shared_ptr<const Program::Bound> bound;  // null: on variables of another program
   };
   Ready ready(Args given);
   Values run(const Ready& ready, Args given) const;
@@ -43,7 +43,8 @@ class Stretch : public RefCounted {
   std::shared_ptr<const Program::Bound> bind(std::span<const Spec> specs);
 
   std::shared_ptr<const Program::Schedule> schedule_;
-  uint64_t version_ = 0;  // of the program when that was planned
+  std::shared_ptr<const Program::Schedule> outside_;  // on variables of another program
+  uint64_t version_ = 0;                              // of the program when that was planned
 };
 
 }  // namespace tensorlike

@@ -19,15 +19,9 @@ Attrs with_window(const GradCall& c, Attrs more = {}) {
   return more;
 }
 
-// The rows of x that no window of the convolution reaches, which its transpose has to add.
-Ints unseen_rows(const Convolution& convolution, size_t dims) {
-  const Window& w = convolution.window;
-  Ints rows;
-  for (int d = Window::kDims - static_cast<int>(dims); d < Window::kDims; ++d) {
-    const int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
-    rows.push_back((w.in[d] + 2 * w.before[d] - reach) % w.stride[d]);  // "same" has stride 1
-  }
-  return rows;
+// Of images of the size of x, whichever of those that have as many windows it is.
+Attrs with_size_of(const GradCall& c, const Dims& x) {
+  return with_window(c, {{"output_size", Ints{x.begin() + 2, x.end()}}});
 }
 
 // The windows that a convolution finds in the transpose's result behind those of x: where rows are
@@ -74,9 +68,7 @@ void grad_convolution(GradCall& c) {
   const Dims x = c.node.input_spec(0).shape;
   const Dims weight = c.node.input_spec(1).shape;
   if (c.wants(0)) {
-    const Ints extra = unseen_rows(convolution_of(c.op, x, weight), x.size() - 2);
-    c.result(0) = call("convolution_transpose", {c.cotangents[0], c.inputs[1]},
-                       with_window(c, {{"output_padding", extra}}));
+    c.result(0) = call("convolution_transpose", {c.cotangents[0], c.inputs[1]}, with_size_of(c, x));
   }
   if (c.wants(1)) {
     c.result(1) = call("convolution_weight", {c.inputs[0], c.cotangents[0]},
@@ -106,10 +98,7 @@ void grad_convolution_transpose(GradCall& c) {
 void grad_convolution_weight(GradCall& c) {
   const Dims x = c.node.input_spec(0).shape;
   if (c.wants(0)) {
-    const Ints extra =
-        unseen_rows(weight_convolution_of(c.op, x, c.node.input_spec(1).shape), x.size() - 2);
-    c.result(0) = call("convolution_transpose", {c.inputs[1], c.cotangents[0]},
-                       with_window(c, {{"output_padding", extra}}));
+    c.result(0) = call("convolution_transpose", {c.inputs[1], c.cotangents[0]}, with_size_of(c, x));
   }
   if (c.wants(1)) {
     c.result(1) = call("convolution", {c.inputs[0], c.cotangents[0]}, with_window(c));

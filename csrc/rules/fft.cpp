@@ -1,34 +1,25 @@
 // The gradient of a Fourier transform is one: the adjoint has the same scale and the opposite sign
 // in the exponent. Where half of a spectrum stands for all of it, its inner elements count twice.
 #include "op/families.h"
-#include "op/index.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
 
 namespace tensorlike {
 namespace {
 
-// Elements [at, at + 1) along the axis.
-std::vector<int64_t> slice_at(int64_t at, size_t axis, size_t ndim) {
-  std::vector<int64_t> items;
-  for (size_t i = 0; i < ndim; ++i) {
-    const int64_t start = i == axis ? at : kNoBound;
-    const int64_t stop = i == axis ? at + 1 : kNoBound;
-    items.insert(items.end(), {static_cast<int64_t>(ItemKind::kSlice), start, stop, kNoBound});
-  }
-  return items;
-}
-
-// The half of a spectrum of n elements with those multiplied that stand for two.
+// The half of a spectrum of n elements with those multiplied that stand for two: all but the first,
+// and the one in the middle where n is even. By values, since n may be a size that is not known.
 Ref<Value> scale_inner(Value& half, const Dims& shape, size_t axis, int64_t n, double factor) {
-  Ref<Value> scaled = call("multiply", {&half, lift_literal(factor, half).get()});
-  for (int64_t at : {int64_t{0}, n / 2}) {
-    if (at > 0 && (n % 2 != 0)) continue;
-    const std::vector<int64_t> items = slice_at(at, axis, shape.size());
-    const Ref<Value> own = call("subtensor", {&half}, {{"items", items}});
-    scaled = call("set_subtensor", {scaled.get(), own.get()}, {{"items", items}});
-  }
-  return scaled;
+  const Ref<Value> twice =
+      call("arange", {}, {{"start", int64_t{0}}, {"stop", 2 * shape[axis]}, {"step", int64_t{2}}});
+  const Ref<Value> rest = call("remainder", {twice.get(), lift_literal(n, *twice).get()});
+  Ref<Value> is_one = call("equal", {rest.get(), lift_literal(int64_t{0}, *rest).get()});
+  std::vector<int64_t> column(shape.size() - axis, 1);
+  column[0] = -1;
+  is_one = call("reshape", {is_one.get()}, {{"shape", column}});
+  const Ref<Value> times = call(
+      "where", {is_one.get(), lift_literal(1.0, half).get(), lift_literal(factor, half).get()});
+  return call("multiply", {&half, times.get()});
 }
 
 void grad_fourier_transform(GradCall& c) {

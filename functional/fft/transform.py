@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ...imperative import ParameterError, ShapeError, Size, Tensor, TensorLike
 from .. import arranging
 from ..arguments import integer
 from ..arranging import as_tensor
-from ..generated import fourier_transform, pad
+from ..generated import astype, fourier_transform, pad, reciprocal, rsqrt
 
 
 def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
@@ -56,13 +56,18 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
     return pad(x, widths=tuple(widths)) if any(widths) else x
 
 
-def _scale(call: str, norm: str, is_inverse: bool, sizes: Sequence[int]) -> float:
+def _scale(call: str, norm: str, is_inverse: bool, sizes: Sequence[int]) -> Any:
     """What a transform is multiplied by: one of the two directions, or both, divide."""
     if norm not in ("backward", "ortho", "forward"):
         raise ParameterError(
             "must be 'backward', 'ortho' or 'forward'.", op=call, argument="norm", got=repr(norm)
         )
-    count = math.prod(sizes)
+    count: Any = math.prod(sizes)
+    if isinstance(count, Size):
+        number = count.as_tensor_like("float64")
+        if norm == "ortho":
+            return rsqrt(number)
+        return reciprocal(number) if is_inverse == (norm == "backward") else 1.0
     if norm == "ortho":
         return 1 / math.sqrt(count)
     return 1 / count if is_inverse == (norm == "backward") else 1.0
@@ -94,11 +99,20 @@ def transform(
     ]
     scale = _scale(call, norm, is_inverse, sizes)
     inputs = [*sizes[:-1], sizes[-1] // 2 + 1] if kind == "c2r" else sizes
-    return fourier_transform(
-        _resized(x, found, inputs),
+    last: Any = sizes[-1] if sizes else 0
+    if kind == "c2r" and isinstance(last, Size):  # the op wants as many as there are
+        resized = _resized(x, found[:-1], inputs[:-1])
+    else:
+        resized = _resized(x, found, inputs)
+    y = fourier_transform(
+        resized,
         axes=tuple(found),
         kind=kind,
         n=sizes[-1] if kind == "c2r" else 0,
         inverse=is_inverse,
-        scale=scale,
+        scale=scale if isinstance(scale, float) else 1.0,
     )
+    if isinstance(scale, float):
+        return y
+    is_wide = y.dtype.name in ("complex128", "float64")
+    return y * astype(scale, dtype="float64" if is_wide else "float32")

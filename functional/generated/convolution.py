@@ -178,6 +178,7 @@ def convolution_transpose(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
     spatial: int = 0,
@@ -193,6 +194,8 @@ def convolution_transpose(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
+        output_size: the size of the result, for each dimension or for all, in the place of rows
+            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
@@ -222,6 +225,7 @@ def conv_transpose1d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
 ) -> Tensor:
@@ -236,6 +240,8 @@ def conv_transpose1d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
+        output_size: the size of the result, for each dimension or for all, in the place of rows
+            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 
@@ -264,6 +270,7 @@ def conv_transpose2d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
 ) -> Tensor:
@@ -278,6 +285,8 @@ def conv_transpose2d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
+        output_size: the size of the result, for each dimension or for all, in the place of rows
+            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 
@@ -306,6 +315,7 @@ def conv_transpose3d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
 ) -> Tensor:
@@ -320,6 +330,8 @@ def conv_transpose3d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
+        output_size: the size of the result, for each dimension or for all, in the place of rows
+            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 

@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import sys
+from copy import copy
 from functools import partial
 from threading import RLock
 from types import CellType, CodeType, FunctionType
@@ -156,6 +157,9 @@ def compiled(node: ast.FunctionDef, source: Source, function: FunctionType, name
     outer = cast("ast.FunctionDef", ast.parse("def _jit_outer(): pass").body[0])
     names = " = ".join([*frees, OPERATORS])
     outer.body = ast.parse(f"{names} = None").body
+    # Of another name, so that what a function of a module calls by its own name stays global.
+    node = copy(node)
+    node.name = "_jit_function"
     inner: ast.stmt = node
     if source.owner is not None:  # in whose body private names are spelt otherwise
         holder = cast("ast.ClassDef", ast.parse(f"class {source.owner}: pass").body[0])

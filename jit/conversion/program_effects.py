@@ -14,6 +14,7 @@ from ... import _C
 from ...imperative import Tensor, apply
 from ...imperative.carrier import Carrier
 from ...imperative.levels import TransformValue, innermost_value, unwrapped
+from ...imperative.sub_programs import sub_programs_of
 from ...ops import OpBase
 from .kinds import quoted
 from .places import Place, raise_at
@@ -44,6 +45,14 @@ class Effect(OpBase):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def acts(program: Any) -> bool:
+    """Whether a program, or one that its ops hold, has effects."""
+    return any(
+        isinstance(step.op, Effect) or any(acts(call.program) for call in sub_programs_of(step.op))
+        for step in program.applied()
+    )
 
 
 @apply.register

@@ -62,6 +62,8 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
+        output_size: the size of the result, for each dimension or for all, in the place of rows
+            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
@@ -83,6 +85,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     stride: tuple[int, ...]
     padding: str | tuple[int, ...]
     output_padding: tuple[int, ...]
+    output_size: tuple[int, ...] | None
     groups: int
     dilation: tuple[int, ...]
     spatial: int
@@ -95,6 +98,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
             stride: tuple[int, ...] = (1,),
             padding: str | tuple[int, ...] = (0,),
             output_padding: tuple[int, ...] = (0,),
+            output_size: tuple[int, ...] | None = None,
             groups: int = 1,
             dilation: tuple[int, ...] = (1,),
             spatial: int = 0,

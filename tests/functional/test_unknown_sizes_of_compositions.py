@@ -36,6 +36,22 @@ CALLS: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any]]] = {
     "sliding_window_view in steps": (("n",), lambda x: F.sliding_window_view(x, 1, step=2)),
     "affine_grid": (("n", 2, 3), lambda x: F.affine_grid(x, (x.shape[0], 1, 3, 4))),
     "power of a size": (("n", 4), lambda x: x * x.shape[0] ** 2),
+    "rfft": (("n",), lambda x: F.abs(F.fft.rfft(x) + 2)),
+    "irfft": (("n",), lambda x: F.fft.irfft(F.fft.rfft(x) * 2, n=x.shape[0])),
+    "irfft of both sides": (("n",), lambda x: F.fft.irfft(
+        F.exp(F.fft.rfft(x, norm="ortho") * 0.1), n=x.shape[0], norm="ortho")),
+    "rfftn": (("n", 4), lambda x: F.abs(F.fft.rfftn(x, axes=(1, 0)) + 2)),
+    "eye": (("n", 4), lambda x: F.matmul(F.eye(x.shape[0], x.shape[0] + 1), x[:1] + F.zeros(
+        (x.shape[0] + 1, 4)))),
+    "segments": (("n", 4), lambda x: F.segment_sum(x, F.arange(x.shape[0]) // 2, x.shape[0])),
+    "means of segments": (("n", 4), lambda x: F.segment_mean(x, F.arange(x.shape[0]) // 2,
+                                                             x.shape[0] + 1)),
+    "strided convolution": ((1, 2, "n", 5), lambda x: F.conv2d(
+        x, F.ones((3, 2, 3, 2)), stride=(2, 3), padding=1)),
+    "its transpose": ((1, 2, "n", 5), lambda x: F.conv_transpose2d(
+        x, F.ones((2, 3, 3, 2)), stride=(2, 3), padding=1)),
+    "interpolated behind a stride": ((1, 2, "n", 5), lambda x: F.interpolate(
+        x[:, :, ::2], size=x.shape[2:], mode="bilinear")),
     "broadcast_shapes": (("n", 4), lambda x: F.zeros(tl.broadcast_shapes((x.shape[0], 1), (1, 4)))),
 }  # fmt: skip
 MODES = [

@@ -115,8 +115,11 @@ def _read_items(items: Sequence[Any], ndim: int) -> _Parts:
 
 
 def _bounds(first: Number, stop: Number, step: Any) -> tuple[Number, Number]:
+    is_open = any(type(bound) is int and bound == OPEN for bound in (first, stop))
     if isinstance(step, Unknown):
-        raise UnsupportedError("the step of a slice follows from an unknown size")
+        if is_open:  # at which end depends on its sign
+            raise UnsupportedError("the step of a slice follows from an unknown size")
+        return first, stop
     if type(first) is int and first == OPEN:
         first = 0 if step > 0 else _FAR
     if type(stop) is int and stop == OPEN:

@@ -34,4 +34,24 @@ def write_linear(site: Site) -> list[str] | None:
     return write_op(inner)
 
 
-PRODUCT_RULES: Mapping[str, Rule] = {"Linear": write_linear}
+def write_matmul(site: Site) -> list[str] | None:
+    """MatMul of matrices; a vector is one for a moment.
+
+    ONNX Runtime 1.32 multiplies a transposed matrix by a vector as if it were not transposed.
+    """
+    graph, (x1, x2) = site.graph, site.inputs
+    if len(x1.shape) > 1 and len(x2.shape) > 1:
+        return None
+    names = [graph.cast(value.name, value.dtype, site.y.dtype) for value in (x1, x2)]
+    gone = []
+    if len(x2.shape) == 1:
+        names[1] = graph.one("Unsqueeze", names[1], graph.ints([1]))
+        gone.append(-1)
+    if len(x1.shape) == 1:
+        names[0] = graph.one("Unsqueeze", names[0], graph.ints([0]))
+        gone.append(-2)
+    product = graph.one("MatMul", *names)
+    return [graph.one("Squeeze", product, graph.ints(gone))]
+
+
+PRODUCT_RULES: Mapping[str, Rule] = {"Linear": write_linear, "MatMul": write_matmul}

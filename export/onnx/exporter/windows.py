@@ -36,9 +36,30 @@ def write_convolution(site: Site) -> list[str]:
 
 
 def write_convolution_transpose(site: Site) -> list[str]:
-    """ConvTranspose."""
-    count = len(site.x.shape) - 2
-    return [_convolved(site, "ConvTranspose", output_padding=each(site, "output_padding", count))]
+    """ConvTranspose; of an unknown size with as many rows more as there may be, cut off."""
+    graph, count = site.graph, len(site.x.shape) - 2
+    if site.attrs["output_size"] is None:
+        added = each(site, "output_padding", count)
+        return [_convolved(site, "ConvTranspose", output_padding=added)]
+    sizes = site.numbers("output_size")
+    sizes = sizes * count if len(sizes) == 1 else sizes
+    strides, given = each(site, "stride", count), graph.shape(site.x)[2:]
+    kernel, dilation = site.sizes(site.inputs[1], 2), each(site, "dilation", count)
+    pads = both_sides(site, kernel, dilation)
+    added, cut = [], []
+    for i, (size, rows, stride) in enumerate(zip(sizes, given, strides, strict=True)):
+        if isinstance(size, Unknown) or isinstance(rows, Unknown):
+            added.append(stride - 1)
+            cut += [(i, size)] if stride > 1 else []
+        else:
+            whole = (rows - 1) * stride + (kernel[i] - 1) * dilation[i] + 1
+            added.append(size - whole + pads[i] + pads[i + count])
+    y = _convolved(site, "ConvTranspose", output_padding=added)
+    if not cut:
+        return [y]
+    axes = [i + 2 for i, _ in cut]
+    ends = graph.ints([size for _, size in cut])
+    return [graph.one("Slice", y, graph.ints([0] * len(cut)), ends, graph.ints(axes))]
 
 
 def _convolved(site: Site, op: str, **more: Any) -> str:

@@ -13,6 +13,7 @@ from ....inspection.files import path_of, read_file
 from .element_types import TYPES, dtype_of, element_type
 from .external_data import ExternalData
 from .graph import Graph, GraphReader, count_of_nodes, opsets_of
+from .narrow_types import Narrow
 from .tensors import given_tensor, tensor_of
 
 NEWEST = 28
@@ -50,18 +51,38 @@ class Port:
         """The same of these sizes."""
         return replace(self, shape=tuple(shape))
 
+    def _check(self, shape: Sequence[Any]) -> None:
+        """Refuses other sizes than those that are known."""
+        if self.shape is None:
+            return
+        pairs = zip(self.shape, shape, strict=False)
+        fits = all(not (type(n) is int and type(m) is int) or n == m for n, m in pairs)
+        if not fits or len(self.shape) != len(shape):
+            wanted = ", ".join("None" if size is None else str(size) for size in self.shape)
+            raise _C.ShapeError(
+                f"must have the model's shape ({wanted})", op="OnnxModel", argument=self.name,
+                got=f"{tuple(shape)}",
+            )  # fmt: skip
+
     def value(self, given: Any) -> Any:
-        """What a caller gives, as a value of the graph."""
+        """What a caller gives, as a value of the graph.
+
+        Raises:
+            ShapeError: it has not the sizes that the model knows.
+        """
         if self.kind == "tensor" or not (given is None or isinstance(given, (list, tuple))):
-            return given_tensor(given, self.number)
+            value = given_tensor(given, self.number)
+            self._check((value.tensor if isinstance(value, Narrow) else value).shape)
+            return value
         return None if given is None else [given_tensor(one, self.number) for one in given]
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model: its inputs and its graph."""
+    """A model: its inputs, those that initializers fill where a call does not, and its graph."""
 
     inputs: tuple[Port, ...]
+    defaults: tuple[Port, ...]
     graph: Graph
 
 
@@ -87,6 +108,7 @@ def read_model(source: Any) -> ModelFile:
         graph = reader.read(proto.graph)
         named = {one.name: one for one in proto.graph.input}
         inputs = tuple(_port(named[name]) for name in graph.inputs)
+        defaults = tuple(_port(named[name]) for name in named if name in graph.constants)
     except (onnx.checker.ValidationError, UnicodeDecodeError, RecursionError) as error:
         raise _C.ArgumentError("must be a model of ONNX", op="onnx", got=str(error)) from error
     if reader.unsupported:
@@ -101,7 +123,7 @@ def read_model(source: Any) -> ModelFile:
             f"must have at most {MOST_NODES} nodes, those of functions counted in each call",
             op="onnx.load", got=str(count),
         )  # fmt: skip
-    return ModelFile(inputs, graph)
+    return ModelFile(inputs, defaults, graph)
 
 
 def _check_opset(opsets: dict[str, int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -145,15 +146,14 @@ class OnnxModel:
 
         Args:
             args: the inputs in their order: tensors, arrays or numbers.
-            kwargs: or by their names.
+            kwargs: or by their names; inputs that the model fills may be among them.
 
         Raises:
             ArgumentError: one is missing, or is none of the model's.
             DTypeError: one has another dtype.
             ShapeError: one has another shape.
         """
-        values = self._bound(args, kwargs)
-        found = self._run(values)
+        found = self._found(args, kwargs)
         results = tuple(_outside(value) for value in found)
         return results[0] if len(results) == 1 else results
 
@@ -172,8 +172,21 @@ class OnnxModel:
                 "must be a mapping of names to values", op="OnnxModel", argument="inputs",
                 got=type(inputs).__name__,
             )  # fmt: skip
-        found = self._run(self._bound((), inputs))
+        found = self._found((), inputs)
         return dict(zip(self.outputs, map(_outside, found), strict=True))
+
+    def _found(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The outputs, by what a call gives in the place of initializers, too."""
+        own = {
+            port.name: port.value(kwargs[port.name])
+            for port in self._file.defaults
+            if port.name in kwargs
+        }
+        values = self._bound(args, {name: x for name, x in kwargs.items() if name not in own})
+        if not own:
+            return self._run(values)
+        graph = self._file.graph
+        return Run(replace(graph, constants={**graph.constants, **own})).run(values)
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         ports = self._file.inputs
@@ -284,12 +297,13 @@ class OnnxModel:
         return self._sized[key]
 
     def _made(self, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
-        """A program for these sizes; None: it needs numbers that are not among those fixed, or has
-        open sizes that cannot be told from numbers, which differs by what other programs live."""
+        """A program for these sizes; None: it needs numbers that are not among those fixed, or
+        cannot be recorded, as where sizes that follow from elements are compared. Node by node an
+        error of the model's own comes again."""
         ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
         try:
             return Recorded(self._file, ports, constants={**self._weights, **fixed})
-        except (NumberNeeded, _C.ParameterError):
+        except _C.TensorlikeError:
             return None
 
     def __repr__(self) -> str:

@@ -147,14 +147,6 @@ Bindings journal_entries(uint64_t number) {
   return entries;
 }
 
-const Bindings& innermost_entries() {
-  static const Bindings none;
-  const std::vector<Journal>& journals = mine().open;
-  const auto notes = [](const Journal& journal) { return journal.births > 0 && !journal.is_aside; };
-  const auto found = std::find_if(journals.rbegin(), journals.rend(), notes);
-  return found == journals.rend() ? none : found->entries;
-}
-
 std::vector<uint64_t> put_journals_aside() {
   std::vector<uint64_t> numbers;
   std::vector<Journal>& journals = mine().open;

@@ -49,13 +49,8 @@ PyObject* wrappers_of(const Bindings& entries) {
   return rows.release();
 }
 
-// rebound() -> [tensor]; of the innermost block
-PyObject* journal_rebound(PyObject*, PyObject*) {
-  return guarded([&] { return wrappers_of(innermost_entries()); });
-}
-
-// own() -> [tensor]
-PyObject* journal_own(PyObject* self, PyObject*) {
+// rebound() -> [tensor]; older than this block, whatever blocks go on inside of it
+PyObject* journal_rebound(PyObject* self, PyObject*) {
   return guarded([&] { return wrappers_of(Context<JournalBlock>::of(self).entries()); });
 }
 
@@ -140,9 +135,7 @@ void add_rebinding_blocks(PyObject* module) {
                              "Journal(): what Tensors are bound to in a block is taken back.",
                              {"keep", as_method(journal_keep), METH_NOARGS, "It stays."},
                              {"rebound", as_method(journal_rebound), METH_NOARGS,
-                              "Of the innermost: older Tensors that were bound to something else."},
-                             {"own", as_method(journal_own), METH_NOARGS,
-                              "Of this one: older Tensors that were bound to something else."});
+                              "Older Tensors that were bound to something else inside."});
   Context<Holding>::add(module, "tensorlike._C.Holding",
                         "Holding(pairs): Tensors hold other values in a block.",
                         {"changed", as_method(holding_changed), METH_NOARGS,

@@ -181,6 +181,7 @@ def convolution_transpose(
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
     spatial: int = 0,
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """The transpose of a convolution as a linear map: elements of x spread over windows.
 
@@ -196,6 +197,8 @@ def convolution_transpose(
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -224,6 +227,7 @@ def conv_transpose1d(
     output_padding: int | Sequence[int] = (0,),
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over one dimension of x (images, channels, length).
 
@@ -238,6 +242,8 @@ def conv_transpose1d(
         output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -266,6 +272,7 @@ def conv_transpose2d(
     output_padding: int | Sequence[int] = (0,),
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over two dimensions of x (images, channels, height, width).
 
@@ -280,6 +287,8 @@ def conv_transpose2d(
         output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -308,6 +317,7 @@ def conv_transpose3d(
     output_padding: int | Sequence[int] = (0,),
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over three dimensions of x (images, channels, depth, height, width).
 
@@ -322,6 +332,8 @@ def conv_transpose3d(
         output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.

@@ -108,6 +108,7 @@ def _convolution_transpose(
     output_padding: Ints,
     groups: int,
     spatial: int = 0,
+    output_size: Ints | None = None,
     **attrs: Any,
 ) -> Array:
     import numpy as np
@@ -115,17 +116,18 @@ def _convolution_transpose(
     kernel, out = weight.shape[2:], x.shape[2:]
     n = len(kernel)
     stride, dilation = _each(attrs["stride"], n), _each(attrs["dilation"], n)
-    extra = _each(output_padding, n)
+    extra, pads = _each(output_padding, n), _pads(padding, kernel, dilation)
     whole = [
         (out[i] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1 + extra[i] for i in range(n)
     ]
+    if output_size is not None:
+        whole = [size + sum(pad) for size, pad in zip(_each(output_size, n), pads, strict=True)]
     rows, columns = weight.shape[0] // groups, weight.shape[1]
     y = np.zeros((x.shape[0], columns * groups, *whole), np.result_type(x, weight))
     for (tap, part), g in itertools.product(_taps(whole, kernel, out, **attrs), range(groups)):
         factor = weight[_at(_channels(g, rows), slice(None), *tap)]
         spread = np.einsum("oc,no...->nc...", factor, x[:, _channels(g, rows)])
         y[_at(slice(None), _channels(g, columns), *part)] += spread
-    pads = _pads(padding, kernel, dilation)
     kept = tuple(slice(pad[0], size - pad[1]) for pad, size in zip(pads, whole, strict=True))
     return _biased(y[_at(slice(None), slice(None), *kept)], bias)
 

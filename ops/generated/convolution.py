@@ -65,6 +65,8 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -86,6 +88,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     groups: int
     dilation: tuple[int, ...]
     spatial: int
+    output_size: tuple[int, ...] | None
 
     if TYPE_CHECKING:
 
@@ -98,6 +101,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
             groups: int = 1,
             dilation: tuple[int, ...] = (1,),
             spatial: int = 0,
+            output_size: tuple[int, ...] | None = None,
         ) -> None: ...
 
 

@@ -147,6 +147,16 @@ Bindings journal_entries(uint64_t number) {
   return entries;
 }
 
+bool is_as_before(uint64_t number, PyObject* wrapper) {
+  bool is_it = false;
+  with_journal(number, [&](std::vector<Journal>&, auto found) {
+    is_it = found->births >= born(wrapper) &&
+            std::none_of(found->entries.begin(), found->entries.end(),
+                         [&](const auto& entry) { return entry.first.get() == wrapper; });
+  });
+  return is_it;
+}
+
 std::vector<uint64_t> put_journals_aside() {
   std::vector<uint64_t> numbers;
   std::vector<Journal>& journals = mine().open;

@@ -29,6 +29,8 @@ uint64_t begin_holding(Bindings own);
 Bindings end_journal(uint64_t number);
 // Wrappers so far, and what they were bound to when it began.
 Bindings journal_entries(uint64_t number);
+// Whether the wrapper was there when it began, and is bound to what it was.
+bool is_as_before(uint64_t number, PyObject* wrapper);
 // The wrapper is about to be bound to something else; whether a journal would take that back.
 void note_in_journals(PyObject* wrapper);
 bool is_noted(PyObject* wrapper);

@@ -214,6 +214,8 @@ while i < 5:|    i += 1|    y = y * 2|    if y.sum() > 40: continue|    i += 1
 for row in x:|    if row > 0: i += row|    else: i -= 1
 while i < 5:|    i += 1|    while y.sum() < 20:|        y = y * 2 + 1|        i += 1
 if y.sum() < 9:|    if i < 5: i += 1|    i[...] = i * 2
+while i < 5:|    i = i + 1
+while i < 5 and not y.sum() > 40:|    y = y * 2|    i = i + 1
 """
 
 

@@ -4,6 +4,7 @@
 #include "op/registry.h"
 #include "program/program.h"
 #include "program/reader.h"
+#include "program/recording.h"
 #include "tensor/body.h"
 #include "tensor/raw_tensor.h"
 
@@ -19,6 +20,37 @@ int64_t whole(const AttrExpr& expr, std::span<const Spec> variables) {
   }
   return calculate_size(expr.attr, whole(expr.parts[0], variables),
                         whole(expr.parts[1], variables));
+}
+
+// The same where sizes may be unknown ones of a program that is being recorded, which is told.
+int64_t whole_late(const AttrExpr& expr, std::span<const Spec> variables) {
+  if (expr.kind != AttrExpr::Kind::kArithmetic) return whole(expr, variables);
+  const int64_t a = whole_late(expr.parts[0], variables);
+  const int64_t b = whole_late(expr.parts[1], variables);
+  for (int64_t number : {a, b}) {
+    Program* const owner = live_witnesses > 0 ? recorded_owner(number) : nullptr;
+    if (owner == nullptr) continue;
+    const auto witness = [&](int64_t n) { return owner->witness_of(n).value_or(Witness{n, n}); };
+    return owner->calculate(expr.attr, witness(a), witness(b)).first;
+  }
+  return calculate_size(expr.attr, a, b);
+}
+
+Attr evaluate_late(const AttrExpr& expr, std::span<const Spec> variables) {
+  if (expr.kind != AttrExpr::Kind::kTuple) return whole_late(expr, variables);
+  std::vector<int64_t> elements;
+  for (const AttrExpr& part : expr.parts) elements.push_back(whole_late(part, variables));
+  return elements;
+}
+
+// Whether the variables that it is made of are known.
+bool is_said(const AttrExpr& expr, std::span<const Spec> variables) {
+  if (expr.kind == AttrExpr::Kind::kDim) {
+    const Dims& shape = variables[static_cast<size_t>(expr.slot)].shape;
+    return static_cast<size_t>(expr.dim) < shape.size();
+  }
+  return std::all_of(expr.parts.begin(), expr.parts.end(),
+                     [&](const AttrExpr& part) { return is_said(part, variables); });
 }
 
 std::string shape_text(const Program& program, int variable) {
@@ -172,6 +204,7 @@ std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& 
       }
     }
   }
+  const bool stands = live_witnesses > 0 && std::any_of(sizes.begin(), sizes.end(), stands_for);
   for (const Step& step : steps_) {
     try {
       made->ops.push_back(op_for(step, made->specs));
@@ -183,14 +216,38 @@ std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& 
       }
       check_sizes(step, made->specs);
     } catch (const Error& error) {
-      rethrow(error, step.place);
+      if (!stands || !spec_as_recorded(step, made->specs)) rethrow(error, step.place);
     }
   }
-  for (const Guard& guard : guards_) check(guard, made->specs);
+  for (const Guard& guard : guards_) {
+    const bool is_assumed = stands && !guard.op.empty();  // whoever runs it then asks again
+    if (!is_assumed) check(guard, made->specs);
+  }
   // What stands for another program's sizes stands for them as long as that lives.
-  if (live_witnesses > 0 && std::any_of(sizes.begin(), sizes.end(), program_of)) return made;
+  if (stands) {
+    made->is_late = std::any_of(sizes.begin(), sizes.end(),
+                                [](int64_t size) { return recorded_owner(size) != nullptr; });
+    return made;
+  }
   if (bound_.size() >= kMostBound) bound_.clear();
   return bound_[sizes] = made;
+}
+
+bool Program::spec_as_recorded(const Step& step, std::vector<Spec>& specs) const {
+  for (int output : step.outputs) {
+    const Variable& recorded = variables_[static_cast<size_t>(output)];
+    Spec found = recorded.spec;
+    if (recorded.bases.size() < found.shape.size()) return false;
+    for (size_t i = 0; i < found.shape.size(); ++i) {
+      const int base = recorded.bases[i];
+      if (base < 0) continue;
+      const AttrExpr& expr = bases_[static_cast<size_t>(base)].expr;
+      if (!is_said(expr, specs)) return false;
+      found.shape[i] = whole(expr, specs);
+    }
+    specs[static_cast<size_t>(output)] = std::move(found);
+  }
+  return true;
 }
 
 // A dimension that came out the same for both witnesses, or as a size itself, need not do so for
@@ -215,7 +272,9 @@ void Program::check_sizes(const Step& step, std::span<const Spec> specs) const {
 
 Ref<const Op> Program::op_late(const Step& step, std::span<const Spec> specs) const {
   try {
-    return op_for(step, specs);
+    std::vector<Attr> values;
+    for (const auto& [index, expr] : step.exprs) values.push_back(evaluate_late(expr, specs));
+    return op_with(step, std::move(values));
   } catch (const Error& error) {
     rethrow(error, step.place);
   }
@@ -241,6 +300,12 @@ void Program::check(const Guard& guard, std::span<const Spec> specs) const {
       return;
     }
     return;
+  }
+  if (guard.how == "==" && guard.answer && !guard.op.empty()) {
+    for (int64_t number : {a, b}) {
+      Program* const owner = live_witnesses > 0 ? recorded_owner(number) : nullptr;
+      if (owner != nullptr && owner->take_for_equal(a, b, guard)) return;
+    }
   }
   ErrorFields fields;
   fields.op = guard.op.empty() ? "run" : guard.op;

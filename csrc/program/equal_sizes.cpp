@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kNearly = 64;  // what a size may differ from one that it may be equal to: a 64th
 constexpr size_t kMostPairs = 12;
-constexpr size_t kMostAtOnce = 3;
+constexpr size_t kMostAtOnce = 4;
 
 }  // namespace
 
@@ -78,7 +78,8 @@ std::optional<std::vector<Program::Equality>> Program::equal_for(
     if (is_met(own_[i].witness)) all.push_back({own_[i].witness, own_[i].inferred});
   }
   for (const Equality& known : equal_) {
-    if (is_met(known.from) && is_met(known.to)) all.push_back(known);
+    if (is_met(known.from)) all.push_back(known);
+    if (is_met(known.to)) all.push_back({known.to, known.from});
   }
   all.insert(all.end(), pairs.begin(), pairs.end());
   if (all.size() > kMostPairs) all.resize(kMostPairs);
@@ -141,6 +142,19 @@ bool Program::assume_equal(const Step& step) {
     require(
         {expression_of(one.to), expression_of(one.from), "==", true, step.place, step.op->name()});
   }
+  return true;
+}
+
+bool Program::take_for_equal(int64_t a, int64_t b, const Guard& guard) {
+  const auto first = witness_of(a), second = witness_of(b);
+  if (!first || !second) return false;
+  const auto is_it = [&](const Equality& one) {
+    return (one.from == *first && one.to == *second) || (one.from == *second && one.to == *first);
+  };
+  if (std::any_of(equal_.begin(), equal_.end(), is_it)) return true;
+  if (origin_ || !may_be_equal(*first, *second)) return false;
+  equal_.push_back(is_root(*second) ? Equality{*first, *second} : Equality{*second, *first});
+  require({expression_of(*first), expression_of(*second), "==", true, guard.place, guard.op});
   return true;
 }
 

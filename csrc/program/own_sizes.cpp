@@ -116,6 +116,13 @@ const Program::OwnSize* Program::own_size(const Witness& inferred) const {
   return found == own_.end() ? nullptr : &*found;
 }
 
+int64_t Program::own_or_same(int64_t inferred) const {
+  if (inferred < kTelling) return inferred;
+  const auto found = std::find_if(
+      own_.begin(), own_.end(), [&](const OwnSize& own) { return own.inferred.first == inferred; });
+  return found == own_.end() ? inferred : found->witness.first;
+}
+
 const Witness& Program::take_own_size(const Witness& inferred, AttrExpr expr,
                                       const Extent& extent) {
   own_.push_back({inferred, take_witness_below(*this, inferred), std::move(expr), extent});

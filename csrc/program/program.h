@@ -138,6 +138,10 @@ class Program : public RefCounted {
   struct Bound {
     std::vector<Ref<const Op>> ops;
     std::vector<Spec> specs;  // of all variables
+    // Some sizes are unknown ones of a program that is being recorded: its steps are made for what
+    // they are given there, one after the other, since sizes that are divided have witnesses of
+    // their own there, and others are taken for equal.
+    bool is_late = false;
     // Where results lie, of schedules (by their numbers) that replace states or do not.
     mutable std::vector<std::pair<std::pair<uint64_t, bool>, std::shared_ptr<const MemoryPlan>>>
         plans = {};
@@ -167,6 +171,8 @@ class Program : public RefCounted {
   };
   Made made_by(const Step& step) const;
 
+  // The first witness of the size that was inferred as this number, if it has one of its own.
+  int64_t own_or_same(int64_t inferred) const;
   // The two numbers that a number made of unknown sizes stands for; none where it is plain.
   std::optional<Witness> witness_of(int64_t number) const;
   // Whether a number is one that the second witnesses give: ops are inferred with these, too.
@@ -253,6 +259,10 @@ class Program : public RefCounted {
   void set_aside(const std::vector<size_t>& steps);
   void take_back(std::span<const int> variables);
   void check(const Guard& guard, std::span<const Spec> specs) const;
+  // Takes two of its sizes for equal, if they may be; whether they are taken for equal by now.
+  bool take_for_equal(int64_t a, int64_t b, const Guard& guard);
+  // What a step gives for sizes that stand for others, by what was recorded. False: it is not said.
+  bool spec_as_recorded(const Step& step, std::vector<Spec>& specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Extent next_extent(const Witness& made) const;
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);

@@ -75,11 +75,25 @@ bool is_second_witness_here(const Program& owner, int64_t number) {
          mine.holds([&](const Program& program) { return program.is_of_second_witnesses(number); });
 }
 
+bool is_second_witness(int64_t number) {
+  return BlocksOfThread::mine().holds(
+      [&](const Program& program) { return program.is_of_second_witnesses(number); });
+}
+
 Program* recorded_owner(int64_t number) {
   Program* found = nullptr;
   BlocksOfThread::mine().holds([&](Program& program) {
     found = program.witness_of(number) ? &program : nullptr;
     return found != nullptr;
+  });
+  return found;
+}
+
+int64_t recorded_size(int64_t inferred) {
+  int64_t found = inferred;
+  BlocksOfThread::mine().holds([&](Program& program) {
+    found = program.own_or_same(inferred);
+    return found != inferred;
   });
   return found;
 }

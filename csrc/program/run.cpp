@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "program/draws.h"
 #include "program/memory_plan.h"
+#include "program/recording.h"
 #include "program/schedule.h"
 #include "tensor/body.h"
 
@@ -152,11 +153,16 @@ void keep_states(const Program& program, const Program::Schedule& schedule,
 
 }  // namespace
 
-// What a run knows of sizes that follow from elements: specs of what is there.
+// What a run knows of sizes that it finds as it goes: specs of what is there, and of what nobody
+// computes what was found before, if anything was.
 class Program::LateSizes {
  public:
-  LateSizes(const Program& program, const std::vector<Ref<Value>>& values)
+  LateSizes(const Program& program, const std::vector<Ref<Value>>& values, const Bound* bound)
       : program_(program), specs_(values.size()) {
+    if (bound != nullptr) specs_ = bound->specs;
+    for (Spec& spec : specs_) {
+      for (int64_t& size : spec.shape) size = recorded_size(size);
+    }
     for (size_t i = 0; i < values.size(); ++i) note(i, values[i].get());
   }
   void note(size_t variable, Value* value) {
@@ -183,7 +189,7 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
   ArenaRun arena(plan ? plan->layout : nullptr);  // outlives what this run holds
   std::vector<Ref<Value>> values = first_values(*this, schedule, given);
   std::optional<LateSizes> late;
-  if (bound == nullptr) late.emplace(*this, values);
+  if (bound == nullptr || bound->is_late) late.emplace(*this, values, bound);
   SmallVector<Value*, 8> args;
   Draws draws_of_run(draws);
   std::optional<InterruptsHeld> held;  // from when states are written over
@@ -196,14 +202,14 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
       const Schedule::Turn& turn = schedule.turns[i];
       std::optional<ArenaRun::Turn> place;
       if (plan) place.emplace(arena, plan->at(i));
-      if (turn.band >= 0 && bound != nullptr) {
+      if (turn.band >= 0 && !late) {
         const Schedule::Band& band = schedule.bands[static_cast<size_t>(turn.band)];
         if (run_band(*this, schedule, i, band, *bound, values)) {
           i += band.turns - 1;
           continue;
         }
       }
-      if (turn.chain >= 0 && bound != nullptr) {
+      if (turn.chain >= 0 && !late) {
         const Schedule::Chain& chain = schedule.chains[static_cast<size_t>(turn.chain)];
         if (run_chain(*this, schedule, i, chain, *bound, values)) {
           i += chain.turns - 1;
@@ -213,10 +219,9 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
       const Step& step = steps_[turn.step];
       args.clear();
       for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
-      const bool is_known = bound != nullptr && !schedule.draws;
+      const bool is_known = !late && !schedule.draws;
       const Ref<const Op> own =
-          is_known ? nullptr
-                   : draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
+          is_known ? nullptr : draws_of_run.anew(late ? late->op(step) : bound->ops[turn.step]);
       const Op& op = is_known ? *bound->ops[turn.step] : *own;
       const Args inputs(args.data(), args.size());
       if (Ref<Value> only = apply_small(op, inputs)) {

@@ -333,7 +333,7 @@ def test_identities_keep_shapes_and_dtypes() -> None:
 
 @LIMITS_MEMORY
 def test_bodies_of_as_many_steps_as_an_unknown_size_are_not_written_out() -> None:
-    """A size that is not known is a large number, and a gradient of a recurrence has a body of it."""
+    """A size that is not known is a large number, and gradients of recurrences have bodies of it."""
     program = """
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     for make in (tl.nn.RNN, tl.nn.GRU, tl.nn.LSTM):

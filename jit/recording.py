@@ -215,11 +215,9 @@ class Recording:
             if x.__wrapped__ is known.original:  # a block inside took its bindings back
                 self._stand_in(known)
             return
-        original = x.__wrapped__
-        before = len(self._journal.rebound())
-        x._reset(original)  # which the journal notes of those that are older
-        if len(self._journal.rebound()) == before:
+        if not self._journal.is_as_before(x):
             return
+        original = x.__wrapped__
         if self.captures:
             self.captured[id(x)] = (x, original)
             number = self.program.capture(stopped(original))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -84,13 +85,23 @@ def save(
     path = path_of(path, "save")
     compiled = function if isinstance(function, CompiledFunction) else CompiledFunction(function)
     concrete = compiled.concrete(*(() if input_spec is None else tuple(input_spec)))
-    return write(concrete, path, for_inference)
+    return write(concrete, path, for_inference, _names_in(compiled.__wrapped__))
+
+
+def _names_in(function: Any) -> dict[int, str]:
+    """What a layer calls its tensors, by their ids; of a function nothing is known."""
+    layer = getattr(function, "__self__", function)
+    if not isinstance(layer, Layer):
+        return {}
+    named = (*layer.named_parameters(), *layer.named_buffers())
+    return {id(tensor): name for name, tensor in named}
 
 
 def write(
-    concrete: ConcreteProgram, path: str | PathLike[str], for_inference: bool | ForInference
-) -> DumpInfo:
-    """Writes a program with the values that its states have by now."""
+    concrete: ConcreteProgram, path: str | PathLike[str], for_inference: bool | ForInference,
+    names: Mapping[int, str] = MappingProxyType({}),
+) -> DumpInfo:  # fmt: skip
+    """Writes a program with the values that its states have by now, under their names."""
     if for_inference is not False:
         options = ForInference() if for_inference is True else for_inference
         inferring, results = options.apply(concrete)
@@ -101,6 +112,10 @@ def write(
     for name, tensor in concrete.states.items():
         number = program.find(name)
         assert number is not None
+        own = names.get(id(tensor), name)
+        if own != name and program.find(own) is None:
+            program.rename(number, own)
+            name = own
         if isinstance(tensor, Parameter) or tensor.requires_grad:
             learnt.append(name)
             weights[name] = stopped(unwrapped(tensor))
@@ -175,6 +190,14 @@ class TranslatedLayer(Layer):
         held = [n for n, role in enumerate(roles) if role == "state"]
         self._op = Call(compiled, [*now, *held], numbers)
         self._numbers = {number: i for i, number in enumerate(states)}
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """What is learnt, by the names that it had in the layer that was saved."""
+        yield from self.parameters_by_name.items()
+
+    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """The buffers, likewise."""
+        yield from self.buffers_by_name.items()
 
     def forward(self, *xs: Any) -> Any:
         """Runs the program."""

@@ -120,7 +120,7 @@ def program_guard(
             try:
                 yield main_program
             finally:
-                older = journal.own()  # they hold what they do inside, whoever ends the block
+                older = journal.rebound()  # they hold what they do inside, whoever ends the block
                 main_program.assign_kept()
             _refuse_forgotten(main_program, older)
     finally:

@@ -147,12 +147,14 @@ Bindings journal_entries(uint64_t number) {
   return entries;
 }
 
-const Bindings& innermost_entries() {
-  static const Bindings none;
-  const std::vector<Journal>& journals = mine().open;
-  const auto notes = [](const Journal& journal) { return journal.births > 0 && !journal.is_aside; };
-  const auto found = std::find_if(journals.rbegin(), journals.rend(), notes);
-  return found == journals.rend() ? none : found->entries;
+bool is_as_before(uint64_t number, PyObject* wrapper) {
+  bool is_it = false;
+  with_journal(number, [&](std::vector<Journal>&, auto found) {
+    is_it = found->births >= born(wrapper) &&
+            std::none_of(found->entries.begin(), found->entries.end(),
+                         [&](const auto& entry) { return entry.first.get() == wrapper; });
+  });
+  return is_it;
 }
 
 std::vector<uint64_t> put_journals_aside() {

@@ -27,10 +27,10 @@ uint64_t begin_journal();
 uint64_t begin_holding(Bindings own);
 // In any order, and in any thread: a generator may have left it open.
 Bindings end_journal(uint64_t number);
-// Wrappers so far, and what they were bound to when it began: of one, or of this thread's
-// innermost.
+// Wrappers so far, and what they were bound to when it began.
 Bindings journal_entries(uint64_t number);
-const Bindings& innermost_entries();
+// Whether the wrapper was there when it began, and is bound to what it was.
+bool is_as_before(uint64_t number, PyObject* wrapper);
 // The wrapper is about to be bound to something else; whether a journal would take that back.
 void note_in_journals(PyObject* wrapper);
 bool is_noted(PyObject* wrapper);

@@ -31,6 +31,7 @@ class JournalBlock {
   }
   void keep() { is_kept_ = true; }
   Bindings entries() const { return is_on_ ? journal_entries(number_) : Bindings(); }
+  bool keeps(PyObject* wrapper) const { return is_on_ && is_as_before(number_, wrapper); }
 
  private:
   uint64_t number_ = 0;
@@ -49,14 +50,19 @@ PyObject* wrappers_of(const Bindings& entries) {
   return rows.release();
 }
 
-// rebound() -> [tensor]; of the innermost block
-PyObject* journal_rebound(PyObject*, PyObject*) {
-  return guarded([&] { return wrappers_of(innermost_entries()); });
+// rebound() -> [tensor]; older than this block, whatever blocks go on inside of it
+PyObject* journal_rebound(PyObject* self, PyObject*) {
+  return guarded([&] { return wrappers_of(Context<JournalBlock>::of(self).entries()); });
 }
 
-// own() -> [tensor]
-PyObject* journal_own(PyObject* self, PyObject*) {
-  return guarded([&] { return wrappers_of(Context<JournalBlock>::of(self).entries()); });
+// is_as_before(tensor) -> bool
+PyObject* journal_is_as_before(PyObject* self, PyObject* wrapper) {
+  return guarded([&]() -> PyObject* {
+    if (PyObject_TypeCheck(wrapper, types.wrapper) == 0) {
+      fail(ErrorKind::kAttribute, said::op("Journal"), "it tells the age of Tensors alone.");
+    }
+    return PyBool_FromLong(Context<JournalBlock>::of(self).keeps(wrapper) ? 1 : 0);
+  });
 }
 
 // Holding(pairs): each Tensor is bound to the value beside it, and afterwards to its own again.
@@ -136,13 +142,14 @@ PyObject* holding_changed(PyObject* self, PyObject*) {
 
 void add_rebinding_blocks(PyObject* module) {
   add_collections(module);
-  Context<JournalBlock>::add(module, "tensorlike._C.Journal",
-                             "Journal(): what Tensors are bound to in a block is taken back.",
-                             {"keep", as_method(journal_keep), METH_NOARGS, "It stays."},
-                             {"rebound", as_method(journal_rebound), METH_NOARGS,
-                              "Of the innermost: older Tensors that were bound to something else."},
-                             {"own", as_method(journal_own), METH_NOARGS,
-                              "Of this one: older Tensors that were bound to something else."});
+  Context<JournalBlock>::add(
+      module, "tensorlike._C.Journal",
+      "Journal(): what Tensors are bound to in a block is taken back.",
+      {"keep", as_method(journal_keep), METH_NOARGS, "It stays."},
+      {"rebound", as_method(journal_rebound), METH_NOARGS,
+       "Older Tensors that were bound to something else inside."},
+      {"is_as_before", as_method(journal_is_as_before), METH_O,
+       "Whether a Tensor was there when it began, and is bound to the same."});
   Context<Holding>::add(module, "tensorlike._C.Holding",
                         "Holding(pairs): Tensors hold other values in a block.",
                         {"changed", as_method(holding_changed), METH_NOARGS,

@@ -165,6 +165,37 @@ Convolution convolution_of(const Op& op, const Dims& x, const Dims& weight) {
   return c;
 }
 
+namespace {
+
+// How large the result of a transpose is: what its windows reach over, more where that is asked
+// for, and less what is cut off on both sides.
+void set_transposed(const Reader& reader, Window& w, const int64_t (&after)[Window::kDims]) {
+  const Ints* const sizes = reader.optional("output_size");
+  int64_t extra[Window::kDims] = {};
+  reader.read("output_padding", 0, extra);
+  if (sizes != nullptr) reader.read("output_size", *sizes, 1, w.in);
+  for (int d = 0; d < Window::kDims; ++d) {
+    const int64_t most = sizes != nullptr ? w.stride[d] : std::max(w.stride[d], w.dilation[d]);
+    if (sizes != nullptr && extra[d] != 0) {
+      reader.refuse("output_padding", "left out where output_size is given");
+    }
+    if (extra[d] >= most) reader.refuse("output_padding", "less than the stride or the dilation");
+    const int64_t whole = sum(sum(product(w.out[d] - 1, w.stride[d]), reach(w, d)), extra[d]);
+    const int64_t cut = sum(w.before[d], after[d]);
+    if (whole == kHuge) reader.refuse("stride", "smaller, so that sizes fit 64 bits");
+    if (sizes == nullptr) {
+      if (cut >= whole) reader.refuse("padding", "less, so that something is left of the result");
+      w.in[d] = whole - cut;
+    } else if (w.in[d] < whole - cut || w.in[d] - (whole - cut) >= most) {
+      fail(ErrorKind::kShape, said::op(reader.op.name()), said::argument("output_size"),
+           "must be from ", whole - cut, " to ", whole - cut + most - 1, " in spatial dimension ",
+           d - Window::kDims + reader.n, said::got(w.in[d]));
+    }
+  }
+}
+
+}  // namespace
+
 Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& weight) {
   const Reader reader(op, x, "x");
   Convolution c;
@@ -181,32 +212,12 @@ Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& w
   read_kernel(reader, weight, w);
   int64_t after[Window::kDims] = {};
   read_window(reader, w, after);
-  int64_t extra[Window::kDims] = {};
-  reader.read("output_padding", 0, extra);
-  const Ints* const size = reader.optional("output_size");
-  int64_t given[Window::kDims] = {};
-  if (size != nullptr) reader.read("output_size", *size, 1, given);
-  for (int d = 0; d < Window::kDims; ++d) {
-    if (extra[d] >= std::max(w.stride[d], w.dilation[d])) {
-      reader.refuse("output_padding", "less than the stride or the dilation");
-    }
-    if (w.out[d] == 0) {
-      fail(ErrorKind::kShape, said::op(op.name()), "the spatial dimensions of x must not be empty",
-           said::got("x.shape=", to_string(x)));
-    }
-    const int64_t whole = sum(sum(product(w.out[d] - 1, w.stride[d]), reach(w, d)), extra[d]);
-    const int64_t cut = sum(w.before[d], after[d]);
-    if (whole == kHuge) reader.refuse("stride", "smaller, so that sizes fit 64 bits");
-    if (cut >= whole) reader.refuse("padding", "less, so that something is left of the result");
-    w.in[d] = whole - cut;
-    if (size == nullptr || d < Window::kDims - reader.n) continue;
-    if (extra[d] != 0) reader.refuse("output_padding", "left out where output_size is given");
-    const int64_t rows = sum(given[d], cut) - reach(w, d);
-    if (given[d] < 1 || rows < 0 || rows / w.stride[d] + 1 != w.out[d]) {
-      reader.refuse("output_size", "a size of which the convolution has as many windows as x");
-    }
-    w.in[d] = given[d];
+  for (int64_t size : w.out) {
+    if (size > 0) continue;
+    fail(ErrorKind::kShape, said::op(op.name()), "the spatial dimensions of x must not be empty",
+         said::got("x.shape=", to_string(x)));
   }
+  set_transposed(reader, w, after);
   return c;
 }
 

@@ -10,7 +10,6 @@
 #include "program/late_sizes.h"
 
 namespace tensorlike {
-namespace {}  // namespace
 
 // What makes what states become, and is read for nothing else, comes last: until then nothing has
 // changed, whatever goes wrong. With a state's new value come the elementwise steps of its chain.

@@ -18,6 +18,9 @@ namespace {
 
 constexpr int64_t kMostUniform = 64;          // elements that are looked at
 constexpr int kDigits = 40, kFewDigits = 20;  // binary, that numbers are told apart by
+// Of a body that is written out: some write themselves out step by step, as many as a size says,
+// and a size that is not known is a large number.
+constexpr size_t kMostInBody = 20'000;
 
 class TermValue final : public Value {
  public:
@@ -254,6 +257,7 @@ std::vector<int> Terms::through(const CompiledBody* body, const Op& op, std::spa
     held.push_back(value(arg));
     pointers.push_back(held.back().get());
   }
+  if (frames_.empty()) most_ = terms_.size() + kMostInBody;
   frames_.push_back(frame);
   struct Restore {
     Terms& terms;
@@ -288,7 +292,10 @@ std::optional<std::vector<int>> Terms::meaning(const Op& op, std::span<const int
   if (definition == nullptr && (!has_body || !is_floating(specs[0]))) return std::nullopt;
   std::string key = (keeps_inner_ ? "kept " : "") + to_string(op);
   for (int arg : args) key += ' ' + std::to_string(arg);
-  if (const auto known = bodies_.find(key); known != bodies_.end()) return known->second;
+  if (const auto known = bodies_.find(key); known != bodies_.end()) {
+    if (known->second.empty()) return std::nullopt;
+    return known->second;
+  }
   const Choices* choices = &kept;
   if (definition == nullptr) {
     const BodyChoices& all = body_choices(op);
@@ -296,20 +303,31 @@ std::optional<std::vector<int>> Terms::meaning(const Op& op, std::span<const int
     if (!is_plain && !all.as_written) return std::nullopt;
     if (is_plain) choices = &all.others[0];
   }
-  std::vector<int> found = through(definition, op, args, {choices}, keeps_inner_, nullptr);
+  std::vector<int> found;
+  try {
+    found = through(definition, op, args, {choices}, keeps_inner_, nullptr);
+  } catch (const Error&) {
+    found.clear();  // it is too long, or has none for these sizes
+  }
   bool is_same = found.size() == specs.size();
   for (size_t i = 0; is_same && i < found.size(); ++i) {
     const Spec& spec = (*this)[found[i]].spec;
     is_same = spec.shape == specs[i].shape && spec.dtype == specs[i].dtype;
   }
+  if (!is_same) found.clear();
+  bodies_[std::move(key)] = found;
   if (!is_same) return std::nullopt;
-  return bodies_[std::move(key)] = std::move(found);
+  return found;
 }
 
 std::vector<int> Terms::apply(const Op& op, std::span<const int> args) {
   Specs given;
   for (int arg : args) given.push_back((*this)[arg].spec);
   const Specs specs = infer_any(op, given);
+  if (!frames_.empty() && terms_.size() + specs.size() > most_) {
+    fail(ErrorKind::kArgument, said::op(op.name()), "a body that is compared must have at most ",
+         kMostInBody, " terms");
+  }
   if (const ConstOp* constant = as_constant(op)) {
     const auto& literal = constant->literal;
     if (literal && real_of(*literal)) return {number(*real_of(*literal), specs[0])};

@@ -104,6 +104,7 @@ class Terms {
   std::unordered_map<std::string, int> known_;
   std::unordered_map<std::string, std::vector<int>> bodies_;  // of calls
   std::vector<Frame> frames_;
+  size_t most_ = 0;  // how many terms there may be while a body is written out
   bool keeps_inner_ = false;
 };
 

@@ -3,7 +3,6 @@
 
 #include "op/families.h"
 #include "op/index.h"
-#include "op/windows.h"
 #include "tape/gradient.h"
 
 namespace tensorlike {
@@ -19,16 +18,15 @@ Attrs with_window(const GradCall& c, Attrs more = {}) {
   return more;
 }
 
-// Of images of the size of x, whichever of those that have as many windows it is.
-Attrs with_size_of(const GradCall& c, const Dims& x) {
-  return with_window(c, {{"output_size", Ints{x.begin() + 2, x.end()}}});
-}
+// The sizes of x, to which its transpose comes back: rows that no window has reached are its, too.
+Ints spatial_of(const Dims& x) { return {x.begin() + 2, x.end()}; }
 
 // The windows that a convolution finds in the transpose's result behind those of x: where rows are
 // added by the dilation, more than a stride.
 Ints windows_behind(const GradCall& c, size_t dims) {
   const Ints& extra = c.op.get<Ints>("output_padding");
   const Ints& stride = c.op.get<Ints>("stride");
+  if (!std::holds_alternative<Nothing>(c.op.attr("output_size"))) return Ints(dims, 0);
   Ints more;
   for (size_t d = 0; d < dims; ++d) {
     more.push_back(extra[extra.size() == 1 ? 0 : d] / stride[stride.size() == 1 ? 0 : d]);
@@ -52,8 +50,6 @@ Ref<Value> with_zeros_behind(Value& x, const Ints& windows) {
   return call("pad", {&x}, {{"widths", widths}});
 }
 
-Ints kernel_of(const Dims& weight) { return {weight.begin() + 2, weight.end()}; }
-
 // The gradient of a bias: a sum over all but the channels.
 void add_bias(GradCall& c) {
   if (c.results.size() < 3 || !c.wants(2)) return;
@@ -68,11 +64,12 @@ void grad_convolution(GradCall& c) {
   const Dims x = c.node.input_spec(0).shape;
   const Dims weight = c.node.input_spec(1).shape;
   if (c.wants(0)) {
-    c.result(0) = call("convolution_transpose", {c.cotangents[0], c.inputs[1]}, with_size_of(c, x));
+    c.result(0) = call("convolution_transpose", {c.cotangents[0], c.inputs[1]},
+                       with_window(c, {{"output_size", spatial_of(x)}}));
   }
   if (c.wants(1)) {
     c.result(1) = call("convolution_weight", {c.inputs[0], c.cotangents[0]},
-                       with_window(c, {{"kernel", kernel_of(weight)}}));
+                       with_window(c, {{"kernel", spatial_of(weight)}}));
   }
   add_bias(c);
 }
@@ -90,7 +87,7 @@ void grad_convolution_transpose(GradCall& c) {
     const Ref<Value> x =
         has_behind ? with_zeros_behind(*c.inputs[0], behind) : Ref<Value>(c.inputs[0]);
     c.result(1) = call("convolution_weight", {c.cotangents[0], x.get()},
-                       with_window(c, {{"kernel", kernel_of(weight)}}));
+                       with_window(c, {{"kernel", spatial_of(weight)}}));
   }
   add_bias(c);
 }
@@ -98,7 +95,8 @@ void grad_convolution_transpose(GradCall& c) {
 void grad_convolution_weight(GradCall& c) {
   const Dims x = c.node.input_spec(0).shape;
   if (c.wants(0)) {
-    c.result(0) = call("convolution_transpose", {c.inputs[1], c.cotangents[0]}, with_size_of(c, x));
+    c.result(0) = call("convolution_transpose", {c.inputs[1], c.cotangents[0]},
+                       with_window(c, {{"output_size", spatial_of(x)}}));
   }
   if (c.wants(1)) {
     c.result(1) = call("convolution", {c.inputs[0], c.cotangents[0]}, with_window(c));

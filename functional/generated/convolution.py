@@ -178,10 +178,10 @@ def convolution_transpose(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
-    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
     spatial: int = 0,
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """The transpose of a convolution as a linear map: elements of x spread over windows.
 
@@ -194,11 +194,11 @@ def convolution_transpose(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
-        output_size: the size of the result, for each dimension or for all, in the place of rows
-            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -225,9 +225,9 @@ def conv_transpose1d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
-    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over one dimension of x (images, channels, length).
 
@@ -240,10 +240,10 @@ def conv_transpose1d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
-        output_size: the size of the result, for each dimension or for all, in the place of rows
-            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -270,9 +270,9 @@ def conv_transpose2d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
-    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over two dimensions of x (images, channels, height, width).
 
@@ -285,10 +285,10 @@ def conv_transpose2d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
-        output_size: the size of the result, for each dimension or for all, in the place of rows
-            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.
@@ -315,9 +315,9 @@ def conv_transpose3d(
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
-    output_size: int | Sequence[int] | None = None,
     groups: int = 1,
     dilation: int | Sequence[int] = (1,),
+    output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Transposed convolution over three dimensions of x (images, channels, depth, height, width).
 
@@ -330,10 +330,10 @@ def conv_transpose3d(
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
-        output_size: the size of the result, for each dimension or for all, in the place of rows
-            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Returns:
         One tensor.

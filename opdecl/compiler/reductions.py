@@ -136,8 +136,10 @@ def _through_finish(entry: ReductionEntry, differentiator: Differentiator) -> Ex
     flow = _slope(entry.place, entry.finish, args, output, Name("dy"), differentiator)
     if "acc" in names_read([flow]):
         return None
-    sizes = (Call(SIZE, (Name(entry.args[0].name),)), Call(SIZE, (output,)))
-    return rebuild([flow], {"n": Call("divide", sizes)}, simplify)[0]
+    # A quotient of integers: of sizes that are not known a double does not count all elements.
+    several = Call("maximum", (Call(SIZE, (output,)), Num(1)))
+    count = Call("floor_divide", (Call(SIZE, (Name(entry.args[0].name),)), several))
+    return rebuild([flow], {"n": count}, simplify)[0]
 
 
 def _to_the_best(mapped: Expr, best: Name) -> Expr:

@@ -106,9 +106,9 @@ def _convolution_transpose(
     *bias: Array,
     padding: Any,
     output_padding: Ints,
-    output_size: Ints | None = None,
     groups: int,
     spatial: int = 0,
+    output_size: Ints | None = None,
     **attrs: Any,
 ) -> Array:
     import numpy as np
@@ -116,8 +116,7 @@ def _convolution_transpose(
     kernel, out = weight.shape[2:], x.shape[2:]
     n = len(kernel)
     stride, dilation = _each(attrs["stride"], n), _each(attrs["dilation"], n)
-    extra = _each(output_padding, n)
-    pads = _pads(padding, kernel, dilation)
+    extra, pads = _each(output_padding, n), _pads(padding, kernel, dilation)
     whole = [
         (out[i] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1 + extra[i] for i in range(n)
     ]

@@ -62,11 +62,11 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
         output_padding: rows added at the end; less than the stride or the dilation.
-        output_size: the size of the result, for each dimension or for all, in the place of rows
-            that are added.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
+        output_size: the spatial sizes of the result, in place of output_padding, which is less than
+            the stride then.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -85,10 +85,10 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     stride: tuple[int, ...]
     padding: str | tuple[int, ...]
     output_padding: tuple[int, ...]
-    output_size: tuple[int, ...] | None
     groups: int
     dilation: tuple[int, ...]
     spatial: int
+    output_size: tuple[int, ...] | None
 
     if TYPE_CHECKING:
 
@@ -98,10 +98,10 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
             stride: tuple[int, ...] = (1,),
             padding: str | tuple[int, ...] = (0,),
             output_padding: tuple[int, ...] = (0,),
-            output_size: tuple[int, ...] | None = None,
             groups: int = 1,
             dilation: tuple[int, ...] = (1,),
             spatial: int = 0,
+            output_size: tuple[int, ...] | None = None,
         ) -> None: ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -195,3 +196,38 @@ def test_numbers_that_a_tensor_decides_about_become_tensors() -> None:
         assert [y.item() for y in numbers] == wanted
         assert [y.dtype for y in numbers] == [tl.int64, tl.float32, tl.bool]
         assert name == "stays"
+
+
+MADE = {
+    "from an array": lambda x: tl.tensor(0.0),
+    "by ops on arrays alone": lambda x: tl.tensor(0.0) + 0,
+    "of sizes": lambda x: tl.zeros(()),
+    "of the argument": lambda x: x.sum() * 0,
+    "in a list": lambda x: [tl.tensor(0.0)][0],
+}
+CHANGED = """
+if y.sum() < 9: i += 1
+if y.sum() < 9: i += 1|else: i -= 2
+while i < 5: i += 1
+while i < 5:|    if y.sum() > 40: break|    y = y * 2|    i += 1
+while i < 5:|    i += 1|    y = y * 2|    if y.sum() > 40: continue|    i += 1
+for row in x:|    if row > 0: i += row|    else: i -= 1
+while i < 5:|    i += 1|    while y.sum() < 20:|        y = y * 2 + 1|        i += 1
+if y.sum() < 9:|    if i < 5: i += 1|    i[...] = i * 2
+while i < 5:|    i = i + 1
+while i < 5 and not y.sum() > 40:|    y = y * 2|    i = i + 1
+"""
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("changed", [line for line in CHANGED.split("\n") if line])
+def test_tensors_that_were_made_inside_may_be_changed_in_place(made: str, changed: str) -> None:
+    namespace: dict[str, Any] = {"make": MADE[made]}
+    body = [line for line in changed.split("|") if line]
+    lines = ["def f(x):", "    i, y = make(x), x * x", "    other = i"]
+    lines += [f"    {line}" for line in body] + ["    return i, other, y"]
+    text = "\n".join(lines)
+    filename = f"<{made}: {changed}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), namespace)
+    same(namespace["f"], *X)

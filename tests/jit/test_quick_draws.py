@@ -155,3 +155,24 @@ def test_no_gradient_is_recorded_where_recording_is_paused() -> None:
         found = tl.grad(outer)(x)
         wanted = tl.grad(lambda x: polynomial(x, y))(x)
         np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"symbolic": True}, {"input_spec": [jit.InputSpec((None, 2))]}], ids=str
+)
+@pytest.mark.parametrize("kind", [jit.trace, jit.to_static])
+def test_a_program_draws_what_the_function_draws(kind: Any, options: dict[str, Any]) -> None:
+    """From the first call on, whether the function has computed it or the program."""
+    if kind is jit.to_static and "symbolic" in options:
+        return
+
+    def function(x: Any) -> Any:
+        return x + tl.random.normal(x.shape) * F.dropout(x, 0.5)
+
+    made = kind(function, **options)
+    for size in (2, 2, 3, 4, 3):
+        x = tl.ones((size, 2))
+        tl.manual_seed(size)
+        wanted = [function(x).tolist() for _ in range(2)]
+        tl.manual_seed(size)
+        assert [made(x).tolist() for _ in range(2)] == wanted

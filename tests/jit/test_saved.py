@@ -112,6 +112,20 @@ def test_y7_a_layer_is_loaded_without_its_class_and_trains(tmp_path: Any) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(models()))
+def test_what_is_loaded_has_the_names_that_the_layer_has(name: str, tmp_path: Any) -> None:
+    model = models()[name]
+    spec = jit.InputSpec.from_tensor(tl.tensor(model.inputs))
+    jit.save(model.network, tmp_path / "model.tlp", [spec])
+    again = jit.load(tmp_path / "model.tlp")
+    assert sorted(dict(again.named_parameters())) == sorted(dict(model.network.named_parameters()))
+    model.network.load_state_dict({**model.network.state_dict(), **dict(again.named_parameters())})
+    for parameter in again.parameters():
+        parameter.grad = None
+    again(tl.tensor(model.inputs)).sum().backward()
+    assert all(parameter.grad is not None for parameter in again.parameters())
+
+
+@pytest.mark.parametrize("name", sorted(models()))
 def test_every_model_is_saved_and_loaded(name: str, tmp_path: Any) -> None:
     model = models()[name]
     network = model.network.eval()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from support.apart import LIMITS_MEMORY, run_apart
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -327,3 +329,22 @@ def test_identities_keep_shapes_and_dtypes() -> None:
     x = whole.input("x", (2,), "int64")
     y = x * 1.0
     assert "multiply" in CompiledProgram(whole).text(y)
+
+
+@LIMITS_MEMORY
+def test_bodies_of_as_many_steps_as_an_unknown_size_are_not_written_out() -> None:
+    """A size that is not known is a large number, and gradients of recurrences have bodies of it."""
+    program = """
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    for make in (tl.nn.RNN, tl.nn.GRU, tl.nn.LSTM):
+        layer, listing = make(3, 4, seed=0), tl.Listing()
+        x = tl.Tensor(listing.input("x", ("length", "n", 3)))
+        results = tl.autograd.grad(F.sum(layer(x)[0] ** 2), list(layer.parameters()))
+        compiled = tl.static.CompiledProgram(listing)
+        for length in (1, 5, 3):
+            x = np.random.default_rng(length).standard_normal((length, 2, 3)).astype("float32")
+            for found, want in zip(compiled.run(results, x), listing.run(results, x)):
+                np.testing.assert_allclose(np.asarray(found), np.asarray(want), 1e-5, 1e-5)
+    print("same")
+    """
+    assert run_apart(textwrap.dedent(program)).strip() == "same"

@@ -6,7 +6,7 @@ first argument has the op's attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .... import functional as F
@@ -24,7 +24,6 @@ from .pooling import (
     max_pool_spread,
 )
 from .recurrences import recurrence, recurrence_of_bytes, running
-from .site import UnsupportedError
 
 Meaning = Callable[..., Any]
 
@@ -165,39 +164,6 @@ def _swapped(ndim: int) -> tuple[int, ...]:
     return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
-def convolution_weight(op: Any, x: Any, gradient: Any) -> Any:
-    """A convolution of x with the gradient, where images and channels have changed places."""
-    count, groups = x.ndim - 2, op.groups
-    order = (1, 0, *range(2, count + 2))
-    kernel = op.kernel * count if len(op.kernel) == 1 else op.kernel
-    found = []
-    for part, flow in zip(_parts(x, groups), _parts(gradient, groups), strict=True):
-        made = F.convolution(
-            F.permute_dims(part, axes=order), F.permute_dims(flow, axes=order),
-            stride=op.dilation, dilation=op.stride, padding=_padding_of_weight(op, kernel),
-        )  # fmt: skip
-        items = (slice(None), slice(None), *(slice(0, k) for k in kernel))
-        found.append(F.permute_dims(made[items], axes=order))
-    return found[0] if groups == 1 else F.concat(found, axis=0)
-
-
-def _padding_of_weight(op: Any, kernel: Any) -> Any:
-    if op.padding == "valid":
-        return (0,)
-    if op.padding == "same":
-        totals = [k - 1 for k in kernel]
-        if any(total % 2 for total in totals):
-            raise UnsupportedError("ONNX has no gradient of a kernel with uneven margins")
-        return tuple(total // 2 for total in totals)
-    return op.padding
-
-
-def _parts(x: Any, groups: int) -> Sequence[Any]:
-    """Equal parts of the channels."""
-    size = x.shape[1] // groups
-    return [x[:, i * size : (i + 1) * size] for i in range(groups)]
-
-
 MEANINGS: Mapping[str, Meaning] = {
     "Variance": variance,
     "Determinant": determinant,
@@ -211,7 +177,6 @@ MEANINGS: Mapping[str, Meaning] = {
     "PutAlongAxis": put_along_axis,
     "Attention": attend,
     "ConvInteger": convolve_integers,
-    "ConvolutionWeight": convolution_weight,
     "AvgPool": average_pool,
     "AvgPoolSpread": average_pool_spread,
     "MaxPool": max_pool,

@@ -28,7 +28,8 @@ RULES: Mapping[str, Rule] = {
 }  # fmt: skip
 # The ops of ONNX that the first inputs of rules go to, where these do not take every dtype.
 LIMITED: Mapping[str, str] = {
-    "Convolution": "Conv", "ConvolutionTranspose": "ConvTranspose", "MaxPool": "MaxPool",
+    "Convolution": "Conv", "ConvolutionTranspose": "ConvTranspose",
+    "ConvolutionWeight": "Conv", "MaxPool": "MaxPool",
     "AvgPool": "AveragePool", "MaxPoolSelect": "MaxPool", "MaxPoolSpread": "MaxPool",
     "MaskedSelect": "Compress", "Sort": "TopK", "ArgSort": "TopK", "Unique": "Unique", "Pad": "Pad",
     "Argwhere": "NonZero", "TopK": "TopK",

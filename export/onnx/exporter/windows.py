@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .graph import Value
+from .graph import Graph, Value
 from .numbers import Unknown
 from .site import Rule, Site
 
@@ -71,6 +71,39 @@ def _convolved(site: Site, op: str, **more: Any) -> str:
         op, *names, kernel_shape=kernel, dilations=dilation, group=site.known("groups"),
         strides=each(site, "stride", count), pads=both_sides(site, kernel, dilation), **more,
     )  # fmt: skip
+
+
+def write_convolution_weight(site: Site) -> list[str]:
+    """A convolution of x with the gradient, where images and channels have changed places.
+
+    As many places as the kernel has count, be there more, where rows are left over.
+    """
+    graph, count, groups = site.graph, len(site.x.shape) - 2, site.known("groups")
+    kernel = each(site, "kernel", count)
+    order = [1, 0, *range(2, count + 2)]
+    dilation = each(site, "dilation", count)
+    x, flow = (graph.cast(value.name, value.dtype, site.y.dtype) for value in site.inputs)
+    found = []
+    for i in range(groups):
+        parts = [
+            graph.one("Transpose", _channels(graph, name, value.shape[1], i, groups), perm=order)
+            for name, value in zip((x, flow), site.inputs, strict=True)
+        ]
+        made = graph.one(
+            "Conv", *parts, strides=dilation, dilations=each(site, "stride", count),
+            pads=both_sides(site, kernel, dilation),
+        )  # fmt: skip
+        bounds = [graph.ints(numbers) for numbers in ([0] * count, kernel, range(2, count + 2))]
+        found.append(graph.one("Transpose", graph.one("Slice", made, *bounds), perm=order))
+    return [found[0] if groups == 1 else graph.one("Concat", *found, axis=0)]
+
+
+def _channels(graph: Graph, name: str, channels: int, part: int, parts: int) -> str:
+    if parts == 1:
+        return name
+    size = channels // parts
+    bounds = ([part * size], [(part + 1) * size], [1])
+    return graph.one("Slice", name, *map(graph.ints, bounds))
 
 
 class Windows(NamedTuple):
@@ -167,6 +200,7 @@ def write_max_pool_spread(site: Site) -> list[str] | None:
 WINDOW_RULES: Mapping[str, Rule] = {
     "Convolution": write_convolution,
     "ConvolutionTranspose": write_convolution_transpose,
+    "ConvolutionWeight": write_convolution_weight,
     "MaxPool": write_max_pool,
     "AvgPool": write_avg_pool,
     "MaxPoolSelect": write_max_pool_select,

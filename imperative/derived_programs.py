@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,17 +67,23 @@ class Derived:
         return dims
 
     def _following(self, number: int, lead: Any) -> Any:
+        """What is as large as a variable is: its steps say so, of which no run needs the values."""
         own = {name: self.listing.shape(v)[axis] for name, v, axis in self.listing.sizes()}
-        roots: list[Any] = [own[name] for name in self._names.values()]
-        first, second = (
-            self._call.stretch.shapes_for((number,), [getattr(root, which) for root in roots])[0]
-            for which in ("first", "second")
-        )
-        pairs = zip(first, second, strict=True)
-        dims: list[Any] = [a if a == b else Size(a, b, self.listing) for a, b in pairs]
+
+        def zeros(variable: int, shape: Sequence[Any]) -> Any:
+            return Fill(shape=tuple(shape), fill_value=0, dtype=self._source.dtype(variable))()[0]
+
+        roles = [role for _, role, _ in self._source.variables()]
+        roots = [i for i, role in enumerate(roles) if role in ("input", "state")]
+        given = [
+            zeros(root, [own[self._names[n.first]] if isinstance(n, Size) else n
+                         for n in self._source.shape(root)])
+            for root in roots
+        ]  # fmt: skip
+        dims: list[Any] = list(self._call.between(roots, [number]).define(*given)[0].shape)
         if lead is not None:
             dims.insert(0, own["examples"] if isinstance(lead, Size) else lead)
-        return Fill(shape=tuple(dims), fill_value=0, dtype=self._source.dtype(number))()[0]
+        return zeros(number, dims)
 
     @contextmanager
     def recording(self) -> Iterator[Listing]:

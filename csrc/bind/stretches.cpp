@@ -83,29 +83,6 @@ PyObject* stretch_infer(PyObject* self, PyObject* values) {
   });
 }
 
-// shapes_for(variables, sizes) -> the shape of each, for these sizes of the program
-PyObject* stretch_shapes_for(PyObject* self, PyObject* args) {
-  PyObject *variables = nullptr, *sizes = nullptr;
-  if (PyArg_ParseTuple(args, "OO", &variables, &sizes) == 0) return nullptr;
-  return guarded([&] {
-    const Ref<Stretch> held(&stretch_in(self));
-    const std::vector<int> numbers = to_variables(*held->program, variables);
-    // Not as an attribute: these stand for unknown sizes, and nobody wrote them.
-    Object items = own(PySequence_Tuple(sizes));
-    std::vector<int64_t> given;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-      given.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(items.get(), i)));
-      if (PyErr_Occurred() != nullptr) throw PythonError();
-    }
-    const Specs found = held->specs_for(numbers, given);
-    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
-    for (size_t i = 0; i < found.size(); ++i) {
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_dims(found[i].shape)));
-    }
-    return out.release();
-  });
-}
-
 PyObject* stretch_draws(PyObject* self, void*) { return PyBool_FromLong(stretch_in(self).draws()); }
 
 PyObject* stretch_name(PyObject* self, PyObject*) {
@@ -122,7 +99,6 @@ PyMethodDef stretch_methods[] = {
     {"infer", as_method(stretch_infer), METH_O, "infer(values): what results are, as shapes."},
     {"name", as_method(stretch_name), METH_NOARGS, "The names of its ops, of many the first."},
     {"text", as_method(stretch_text), METH_NOARGS, "The program, what is given, the results."},
-    {"shapes_for", stretch_shapes_for, METH_VARARGS, "shapes_for(variables, sizes): shapes."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef stretch_getset[] = {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "onnx/fed.h"
 #include "onnx/missing.h"
 #include "onnx/rules.h"
 #include "onnx/subgraph.h"
@@ -133,28 +134,11 @@ class Builder {
     const int depth_;
   };
 
-  // What is fed is of the sizes that the model knows.
-  static void check_fed(const ValueInfo& input, const RawTensor& x) {
-    if (!input.has_shape) return;
-    bool fits = x.shape.size() == input.dimensions.size();
-    std::string shape;
-    for (size_t i = 0; i < input.dimensions.size(); ++i) {
-      const Program::Dimension& size = input.dimensions[i];
-      const bool is_known = size.size != kUnknownSize;
-      fits = fits && (!is_known || size.size == x.shape[i]);
-      shape += (i > 0 ? ", " : "") + (is_known ? std::to_string(size.size) : size.name);
-    }
-    if (fits) return;
-    fail(ErrorKind::kShape, said::op("onnx"), said::argument(input.name),
-         "must have the model's shape (", shape, ")", said::got(to_string(x.shape)));
-  }
-
   Item added(const ValueInfo& input) {
     const auto given = fed_.find(input.name);
     std::vector<Program::Dimension> sizes = input.dimensions;
     if (given != fed_.end()) {
       const RawTensor& x = *given->second;
-      check_fed(input, x);
       if (built_.fixed.count(input.name) > 0 && x.dtype == input.dtype) {
         return Item(own_.known(given->second));
       }
@@ -342,18 +326,6 @@ class Builder {
   Calls* calls_ = &own_;  // of the program that is being built: the model's, or one in an op
 };
 
-void check_names(const Graph& graph, const Fed& fed) {
-  std::set<std::string> names;  // those that the model fills among them
-  for (const ValueInfo& input : graph.inputs) names.insert(input.name);
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-  for (const auto& [name, value] : fed) {
-    if (names.count(name) > 0) continue;
-    fail(ErrorKind::kArgument, said::op("onnx"), "what is fed must be inputs of the model",
-         said::got(name), said::fix(known.empty() ? "feed nothing" : "its inputs are " + known));
-  }
-}
-
 // The inputs from which a variable follows.
 std::set<std::string> inputs_behind(const Program& program, int variable) {
   std::set<int> wanted{variable};
@@ -382,7 +354,7 @@ Built build_program(const Model& model, const Fed& fed) {
     fail(ErrorKind::kArgument, said::op("onnx"), "the core must have a meaning of all ops",
          said::got("none of " + names), said::fix("convert the model in Python, which has more"));
   }
-  check_names(model.graph, fed);
+  check_fed(model.graph, fed);
   int64_t left = kMostNodes;
   std::set<std::string> fixed;
   while (true) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "program/literal_sizes.h"
+#include "program/named_sizes.h"
 #include "program/program.h"
 #include "program/reader.h"
 
@@ -81,7 +82,19 @@ Specs Program::infer_at(Side side, const Step& step, std::span<const Equality> e
 
 Program::Made Program::infer(const Step& step, std::span<const Equality> equal) const {
   const LiteralSizes sizes(!step.exprs.empty());
-  Made made{infer_at(Side::kFirst, step, equal), infer_at(Side::kSecond, step, equal)};
+  Made made{infer_at(Side::kFirst, step, equal), {}};
+  try {
+    made.others = infer_at(Side::kSecond, step, equal);
+  } catch (const Error& error) {  // in the names of sizes: nobody knows these numbers
+    ErrorFields fields = error.fields();
+    for (std::string* field : {&fields.must, &fields.got, &fields.fix}) {
+      for (const Base& base : bases_) {
+        *field =
+            replaced(std::move(*field), std::to_string(base.witness.second), text_of(base.expr));
+      }
+    }
+    throw Error(error.kind(), std::move(fields));
+  }
   for (size_t i = 0; i < made.specs.size(); ++i) {
     Dims& first = made.specs[i].shape;
     if (i >= made.others.size() || made.others[i].shape.size() != first.size()) {

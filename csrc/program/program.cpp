@@ -7,6 +7,7 @@
 #include "op/infer.h"
 #include "op/registry.h"
 #include "program/literal_sizes.h"
+#include "program/named_sizes.h"
 #include "program/reader.h"
 #include "program/recording.h"
 #include "tensor/body.h"
@@ -15,18 +16,6 @@
 
 namespace tensorlike {
 namespace {
-
-std::string replaced(std::string message, const std::string& from, const std::string& to) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size()) {
-    const size_t end = at + from.size();
-    const bool is_part =
-        (at > 0 && is_digit(message[at - 1])) || (end < message.size() && is_digit(message[end]));
-    if (is_part) continue;
-    message.replace(at, from.size(), to);
-  }
-  return message;
-}
 
 // Whether a size of a value from outside is one that is not known. A fraction of another program's
 // is a number like any other, which arrays that have nothing to do with it may have.

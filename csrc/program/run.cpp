@@ -113,6 +113,20 @@ std::shared_ptr<const MemoryPlan> plan_for(const Program& program, Args given,
   return plan->layout == nullptr || plan->layout->is_off ? nullptr : plan;
 }
 
+// Hands on what a step makes; an error names the user's line.
+template <typename Take>
+void apply_step(const Program::Step& step, const Op& op, Args inputs, uint32_t donated,
+                const Take& take) {
+  try {
+    if (Ref<Value> only = apply_small(op, inputs)) return take(std::span<Ref<Value>>(&only, 1));
+    Values found = apply_further(op, inputs, donated);
+    take(std::span<Ref<Value>>(found.data(), found.size()));
+  } catch (const Error& error) {
+    if (!error.fields().place.empty() || step.place.empty()) throw;
+    throw with_place(error, op, step.place);
+  }
+}
+
 // What is known of all variables when a run begins.
 std::vector<Ref<Value>> first_values(const Program& program, const Program::Schedule& schedule,
                                      Args given) {
@@ -194,19 +208,11 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
                    : draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
       const Op& op = is_known ? *bound->ops[turn.step] : *own;
       const Args inputs(args.data(), args.size());
-      try {
-        if (Ref<Value> only = apply_small(op, inputs)) {
-          if (late) late->note(step, {&only, 1});
-          take_results(turn, {&only, 1}, values);
-        } else {
-          Values found = apply_further(op, inputs, turn.donated_where(updating != nullptr));
-          if (late) late->note(step, {found.data(), found.size()});
-          take_results(turn, {found.data(), found.size()}, values);
-        }
-      } catch (const Error& error) {
-        if (!error.fields().place.empty() || step.place.empty()) throw;
-        throw with_place(error, op, step.place);
-      }
+      const uint32_t donated = turn.donated_where(updating != nullptr);
+      apply_step(step, op, inputs, donated, [&](std::span<Ref<Value>> found) {
+        if (late) late->note(step, found);
+        take_results(turn, found, values);
+      });
     }
     if (late) late->check_guards();
     return results_in(*this, schedule, values);

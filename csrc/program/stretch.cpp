@@ -84,17 +84,6 @@ Specs Stretch::infer(std::span<const Spec> specs) {
   return found;
 }
 
-Specs Stretch::specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const {
-  const auto bound = program->bind(sizes);
-  Specs found;
-  for (int variable : variables) {
-    const size_t number = static_cast<size_t>(variable);
-    found.push_back(bound->specs.empty() ? program->variables()[number].spec
-                                         : bound->specs[number]);
-  }
-  return found;
-}
-
 Stretch::Ready Stretch::ready(Args values_given) {
   if (version_ != program->version()) plan();
   program->is_recorded = false;

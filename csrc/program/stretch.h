@@ -25,8 +25,6 @@ class Stretch : public RefCounted {
   Ready ready(Args given);
   Values run(const Ready& ready, Args given) const;
   Specs infer(std::span<const Spec> given);
-  // What variables are for these sizes, which are those of the program's unknown ones.
-  Specs specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const;
   // Whether steps of it draw random numbers anew in each run.
   bool draws() const;
   // "Call(add, exp)": the names of the program's ops, of a long one the first.

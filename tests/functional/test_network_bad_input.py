@@ -174,3 +174,18 @@ def test_a_wrong_call_is_refused(row: int) -> None:
     call, kind, text = WRONG[row]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("padding", [0, 1, "valid"])
+def test_a_transposed_convolution_has_the_size_that_it_is_told(padding: Any) -> None:
+    x, w = tl.ones((1, 2, 3, 4)), tl.arange(36, dtype="float32").reshape(2, 2, 3, 3)
+    options = {"stride": 2, "padding": padding}
+    for added in (0, 1):
+        y = F.conv_transpose2d(x, w, output_padding=added, **options)
+        told = F.conv_transpose2d(x, w, output_size=y.shape[2:], **options)
+        np.testing.assert_array_equal(told.numpy(), y.numpy())
+    for size in ((y.shape[2] + 1, y.shape[3]), (y.shape[2], y.shape[3] - 2), (0, 8)):
+        with pytest.raises(tl.TensorlikeError, match="conv_transpose2d: output_size must be"):
+            F.conv_transpose2d(x, w, output_size=size, **options)
+    with pytest.raises(tl.TensorlikeError, match="output_padding must be left out"):
+        F.conv_transpose2d(x, w, output_padding=1, output_size=y.shape[2:], **options)

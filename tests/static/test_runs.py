@@ -124,5 +124,7 @@ def test_an_error_of_a_step_names_the_line_that_recorded_it() -> None:
     with static.program_guard(static.Program(), static.Program()) as main:
         x, at = static.data("x", (None, 3)), static.data("at", (None,), "int64")
         y = F.take(tl.Tensor(x), tl.Tensor(at), axis=0)
-    with pytest.raises(tl.IndexRangeError, match=r"got 7 at position 1; applied at .*test_runs\.py"):
+    with pytest.raises(
+        tl.IndexRangeError, match=r"got 7 at position 1; applied at .*test_runs\.py"
+    ):
         static.Executor().run(main, {"x": np.zeros((2, 3), np.float32), "at": [0, 7]}, [y])

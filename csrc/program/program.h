@@ -264,6 +264,8 @@ class Program : public RefCounted {
   void take_back(std::span<const int> variables);
   void check(const Guard& guard, std::span<const Spec> specs,
              CalculateSize calculate = calculate_size) const;
+  // What a step gives for sizes that stand for others, by what was recorded. False: it is not said.
+  bool spec_as_recorded(const Step& step, std::vector<Spec>& specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Extent next_extent(const Witness& made) const;
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);

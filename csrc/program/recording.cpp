@@ -69,10 +69,15 @@ RecordedBlock::~RecordedBlock() {
 
 Program* recorded_program() { return BlocksOfThread::mine().program(); }
 
+bool is_second_witness(int64_t number) {
+  return BlocksOfThread::mine().holds(
+      [&](const Program& program) { return program.is_of_second_witnesses(number); });
+}
+
 bool is_second_witness_here(const Program& owner, int64_t number) {
   const BlocksOfThread& mine = BlocksOfThread::mine();
   return !mine.holds([&](const Program& program) { return &program == &owner; }) &&
-         mine.holds([&](const Program& program) { return program.is_of_second_witnesses(number); });
+         is_second_witness(number);
 }
 
 Program* recorded_owner(int64_t number) {

@@ -57,6 +57,7 @@ Program* recorded_owner(int64_t number);
 // Whether a number that looks like a size of a program stands for one of those that are being built
 // in this thread, by its second witness.
 bool is_second_witness_here(const Program& owner, int64_t number);
+bool is_second_witness(int64_t number);
 
 // A draw was taken from the process's stream: it is one of the program that is being built.
 void note_draw(const Draw& draw, bool is_key_alone);

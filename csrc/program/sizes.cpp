@@ -217,6 +217,11 @@ Program* program_of(int64_t number) {
   return owner == nullptr || is_second_witness_here(*owner, number) ? nullptr : owner;
 }
 
+bool stands_for(int64_t number) {
+  if (number > -kPlainNumbers && number < kPlainNumbers) return false;
+  return owner_of(number) != nullptr || is_second_witness(number);
+}
+
 void note_written(int64_t number) {
   const bool is_of_program = program_of(number) != nullptr;
   const std::lock_guard lock(state().mutex);

@@ -42,6 +42,8 @@ void release_witness(const Witness& witness);
 
 // The program whose unknown size a number is made of; null for none.
 Program* program_of(int64_t number);
+// Whether a number stands for an unknown size of some program, as either of its witnesses.
+bool stands_for(int64_t number);
 
 // A number that a user wrote, and no size: should it look like one, it is refused where it might be
 // taken for it.

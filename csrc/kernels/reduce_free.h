@@ -15,35 +15,32 @@ namespace {
 
 template <class T, class Combine>
 struct FreeElements {
-  // A truth is a byte, 0 or 1.
-  using Unit = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
   template <int kBytes>
-  using Units = typename VectorOf<Unit, kBytes>::Type;
+  using Units = typename VectorOf<T, kBytes>::Type;
 
   // Elements after which one may look whether all is decided.
   static constexpr int64_t kPiece = (int64_t{32} << 10) / static_cast<int64_t>(sizeof(T));
   static constexpr int kLeastBytes = 16;
 
   // What n > 0 elements give.
-  static T of(const T* x, int64_t n) {
-    const Unit* in = reinterpret_cast<const Unit*>(x);
+  static T of(const T* in, int64_t n) {
     constexpr int64_t kFew = kLeastBytes / static_cast<int64_t>(sizeof(T));
     constexpr int64_t kMany = kVectorBytes / static_cast<int64_t>(sizeof(T));
     if (n < kFew) {
-      Unit found = in[0];
+      T found = in[0];
       for (int64_t i = 1; i < n; ++i) found = Combine{}(found, in[i]);
-      return static_cast<T>(found);
+      return found;
     }
     if (kLeastBytes < kVectorBytes && n < kMany) {
-      return static_cast<T>(in_vectors<kLeastBytes, 1>(in, n));
+      return in_vectors<kLeastBytes, 1>(in, n);
     }
-    return static_cast<T>(in_vectors<kVectorBytes, 4>(in, n));
+    return in_vectors<kVectorBytes, 4>(in, n);
   }
 
  private:
   // kTogether vectors at a time; the last one has some elements again.
   template <int kBytes, int kTogether>
-  [[gnu::always_inline]] static Unit in_vectors(const Unit* in, int64_t n) {
+  [[gnu::always_inline]] static T in_vectors(const T* in, int64_t n) {
     using V = Units<kBytes>;
     constexpr int64_t kLanes = kBytes / static_cast<int64_t>(sizeof(T));
     const auto join = [](V a, V b) { return static_cast<V>(Combine{}(a, b)); };
@@ -53,7 +50,7 @@ struct FreeElements {
     for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTogether; ++v) {
-        const Unit* const from = in + i + v * kLanes;
+        const T* const from = in + i + v * kLanes;
         __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead);
         found[v] = join(found[v], load<V>(from));
       }

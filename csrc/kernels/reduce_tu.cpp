@@ -343,10 +343,16 @@ class Table {
     (add_one<T, kInit, Map, Combine, Finish>(kernels), ...);
   }
 
-  // Elements of which only the truth is asked become truths first: loops of those are enough.
+  // Elements of which only the truth is asked become truths first: loops of those are enough. They
+  // are bytes, 0 or 1, and bytes have vectors; the largest truth is whether any is true.
   template <class T, Init kInit, class Map, class Combine, class Finish>
   static void add_one(ByDType<ReductionKernel>& kernels) {
-    if constexpr (std::is_same_v<T, bool> || !std::is_same_v<decltype(Map{}(T{})), bool>) {
+    constexpr bool kIsAny = kInit == Init::kFalse || kInit == Init::kLowest;
+    constexpr bool kIsAll = kInit == Init::kTrue || kInit == Init::kHighest;
+    if constexpr (std::is_same_v<T, bool> && (kIsAny || kIsAll)) {
+      constexpr Init kFirst = kIsAny ? Init::kFalse : Init::kTrue;
+      kernels[DType::kBool] = kernel<Loops<uint8_t, kFirst, Same, Combine>, Finish>();
+    } else if constexpr (std::is_same_v<T, bool> || !std::is_same_v<decltype(Map{}(T{})), bool>) {
       kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine>, Finish>();
     }
   }

@@ -139,6 +139,8 @@ def check(contenders: Mapping[str, Contender], tolerance: float) -> None:
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """The elements of anybody's tensor."""
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
+        value = value.float()
     for step in ("detach", "numpy"):
         value = getattr(value, step, lambda same=value: same)()
     return np.asarray(value)

@@ -14,6 +14,7 @@ from random import Random
 
 import report
 import zoo_algebra as algebra
+import zoo_dtypes as narrow
 import zoo_layers as layers
 import zoo_ops as ops
 from cases import Case, Row, measure
@@ -40,6 +41,10 @@ FAMILIES: dict[str, Callable[[Random, int], Iterator[Case]]] = {
     "gathers and scatters": ops.gathers,
     "permutations": ops.permutations,
     "other dtypes": ops.dtypes,
+    "other dtypes, reductions": narrow.reductions,
+    "other dtypes, elementwise": narrow.elementwise,
+    "other dtypes, conversions": narrow.conversions,
+    "other dtypes, products": narrow.products,
     "products and einsum": algebra.products,
     "linear algebra": algebra.linear_algebra,
 }

@@ -6,11 +6,12 @@ Like those of `arranging`, they choose between ops or work out attributes from s
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Sequence
 
-from ..imperative import DTypeError, ShapeError, Tensor, TensorLike
+from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, dtype
 from .arguments import named
 from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
@@ -41,6 +42,18 @@ __all__ = [
 ]
 
 
+@functools.cache
+def _beside_number(of: dtype, is_whole: bool) -> dtype:
+    return result_type(of, 0 if is_whole else 0.0)
+
+
+def _beside(x: Tensor, bound: TensorLike) -> dtype:
+    """The dtype of both; that of a plain number is asked once for each kind of it."""
+    if type(bound) is int or type(bound) is float:
+        return _beside_number(x.dtype, type(bound) is int)
+    return result_type(x, bound)
+
+
 @named
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """The elements, those beyond a bound replaced by it.
@@ -66,7 +79,7 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
     """
     x = as_tensor(x)
     for bound in (min, max):
-        if bound is not None and (found := result_type(x, bound)) is not x.dtype:
+        if bound is not None and (found := _beside(x, bound)) is not x.dtype:
             raise DTypeError(
                 f"must fit {x.dtype.name}.",
                 op="clip",

@@ -13,6 +13,9 @@ constexpr bool converts_at_once(DType from, DType to) {
   const bool is_whole = kind_of(from) <= Kind::kInteger;
   if (is_whole && kind_of(to) <= Kind::kInteger) return true;
   if (is_whole && (to == DType::kFloat32 || to == DType::kFloat64)) return true;
+  if (kind_of(from) == Kind::kFloating && kind_of(to) <= Kind::kInteger) return true;
+  // By way of float32, which holds all of them.
+  if (is_whole && size_of(from) <= 2 && kind_of(to) == Kind::kFloating) return true;
   if (kind_of(from) == Kind::kComplex && kind_of(to) != Kind::kComplex) return to == DType::kBool;
   const bool both_compute = compute_of(from) == from && compute_of(to) == to;
   const bool is_wide = from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;

@@ -17,6 +17,7 @@ constexpr int64_t kChunk = 65536;   // elements of one partial result: fixed, so
 constexpr int64_t kColumns = 4096;  // accumulators that stay in cache
 constexpr int64_t kParts = 16;      // of the rows, as long as they have kChunk to 8 kChunk elements
 constexpr int64_t kGrain = 16384;
+constexpr int64_t kBuffer = kTile * 16;  // bytes of elements of any dtype that are folded together
 
 // The dimensions in the order in which a reduction walks them: kept ones, reduced ones, and, for
 // whole rows of accumulators, the kept ones behind the last reduced axis.
@@ -82,16 +83,20 @@ class Reducer {
   const char* kept_data(int64_t i) const {
     return x_.operands[0].data + offset_of(i, plan_.kept_shape, plan_.kept_strides) * size();
   }
-  // Elements [begin, begin + n) in the order of walking, from the program: in the tile, or where
-  // they are written to.
-  const char* compute(TileRunner& runner, int64_t begin, int64_t n, char* tile) const {
-    SmallVector<char*, 4> to;
-    if (!x_.is_written) to.push_back(tile);
-    for (const TileOutput& other : x_.written) {
-      to.push_back(other.data + begin * static_cast<int64_t>(other.size));
+  // Elements [begin, begin + n) in the order of walking, from the program: in the buffer, which has
+  // room for them, or where they are written to.
+  const char* compute(TileRunner& runner, int64_t begin, int64_t n, char* buffer) const {
+    const char* first = nullptr;
+    for (int64_t i = 0; i < n; i += kTile) {
+      SmallVector<char*, 4> to;
+      if (!x_.is_written) to.push_back(buffer + i * size());
+      for (const TileOutput& other : x_.written) {
+        to.push_back(other.data + (begin + i) * static_cast<int64_t>(other.size));
+      }
+      runner.run(begin + i, std::min(kTile, n - i), to.data());
+      if (i == 0) first = to[0];
     }
-    runner.run(begin, n, to.data());
-    return to[0];
+    return first;
   }
   char* out_at(int64_t i) const { return out_ + i * static_cast<int64_t>(out_size_); }
   int64_t size() const { return static_cast<int64_t>(x_.size); }
@@ -108,7 +113,7 @@ class Reducer {
       }
       return;
     }
-    const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
+    const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kBuffer / size() / count_);
     std::optional<TileRunner> runner;
     if (bound_) runner.emplace(*bound_);
     if (!bound_ || together == 1) {
@@ -121,10 +126,10 @@ class Reducer {
       return;
     }
     // Several short rows in one run of the program.
-    alignas(64) char tile[kTile * 16];
+    alignas(64) char buffer[kBuffer];
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = std::min(together, end - i);
-      whole_rows(folding, i, n, compute(*runner, i * count_, n * count_, tile), count_);
+      whole_rows(folding, i, n, compute(*runner, i * count_, n * count_, buffer), count_);
     }
   }
 
@@ -149,11 +154,12 @@ class Reducer {
   void fold(Folding& folding, std::optional<TileRunner>& runner, char* acc, int64_t i,
             int64_t begin, int64_t end) const {
     if (begin == end) return;
-    alignas(64) char tile[kTile * 16];
+    alignas(64) char buffer[kBuffer];
     if (runner) {
-      for (int64_t at = begin; at < end; at += kTile) {
-        const int64_t n = std::min(kTile, end - at);
-        folding.row(acc, compute(*runner, i * count_ + at, n, tile), n);
+      const int64_t most = kBuffer / size();
+      for (int64_t at = begin; at < end; at += most) {
+        const int64_t n = std::min(most, end - at);
+        folding.row(acc, compute(*runner, i * count_ + at, n, buffer), n);
       }
       return;
     }
@@ -165,8 +171,8 @@ class Reducer {
     const TileOperand operand{data, x_.size, plan_.strides};
     for (int64_t at = begin; at < end; at += kTile) {
       const int64_t n = std::min(kTile, end - at);
-      gather_tile(operand, plan_.shape, at, n, tile);
-      folding.row(acc, tile, n);
+      gather_tile(operand, plan_.shape, at, n, buffer);
+      folding.row(acc, buffer, n);
     }
   }
 

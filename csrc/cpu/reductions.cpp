@@ -15,16 +15,17 @@ namespace tensorlike {
 namespace {
 
 DType loop_of(const Reduction& reduction, DType dtype) {
-  if (reduction.loops->kernels[dtype].accumulator != 0) return dtype;
-  const bool is_floating = reduction.loops->kernels[DType::kInt32].accumulator == 0;
+  const ByDType<ReductionKernel>& kernels = reduction.loops->kernels;
+  if (kernels[dtype].accumulator != 0) return dtype;
+  const bool is_floating = kernels[DType::kInt32].accumulator == 0;
+  if (is_floating && kernels[DType::kBool].accumulator != 0) return DType::kBool;
   const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
   if (converts) return DType::kFloat32;
   // The square of a uint16 does not fit the int32 that it would be computed in.
   const bool is_sum = reduction.spec.result == Result::kSum;
   if (is_sum && dtype == DType::kUInt16) return DType::kInt64;
   const DType loop = compute_of(dtype);
-  return reduction.loops->kernels[loop].accumulator == 0 && loop == DType::kBool ? DType::kInt32
-                                                                                 : loop;
+  return kernels[loop].accumulator == 0 && loop == DType::kBool ? DType::kInt32 : loop;
 }
 
 const ReductionKernel& log_sum_exp_kernel(DType loop) { return kernel_table().log_sum_exp[loop]; }

@@ -1,8 +1,14 @@
 // Where the first extreme lies, for one ISA level; NaN is the most extreme. A row is looked at in
 // blocks: the extreme of a block is a plain vectorised reduction, and only the block that wins is
 // searched for the position.
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/gemm_vectors.h"
+#undef TL_INLINE  // the mathematics has one of its own
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
 #include "kernels/scalar.h"
 
 namespace tensorlike {
@@ -12,105 +18,225 @@ constexpr int64_t kBlock = 1024;
 
 struct Largest {
   template <class T>
-  static bool beats(T a, T b) {
+  [[gnu::always_inline]] static auto beats(T a, T b) {
     return a > b;
   }
 };
 
 struct Smallest {
   template <class T>
-  static bool beats(T a, T b) {
+  [[gnu::always_inline]] static auto beats(T a, T b) {
     return a < b;
   }
 };
 
 template <class T, class Order>
 struct Loops {
-  // Four vectors of 64 bytes, so that their comparisons overlap.
-  static constexpr int kLanes = static_cast<int>(256 / sizeof(T));
-  using Position = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  template <int kBytes>
+  using Values = typename VectorOf<T, kBytes>::Type;
+  // As wide as the elements, so that one comparison serves both.
+  using Number =
+      std::conditional_t<sizeof(T) == 1, int8_t,
+                         std::conditional_t<sizeof(T) == 2, int16_t,
+                                            std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
+  template <int kBytes>
+  using Numbers = typename VectorOf<Number, kBytes>::Type;
+  using Position = std::conditional_t<sizeof(T) <= 4, int32_t, int64_t>;
+
+  static constexpr int64_t kShort = 16;  // of fewer elements rows are looked at side by side
+  // Of these many bytes there are kShort elements in a row that is not shorter.
+  static constexpr int kLeastBytes =
+      static_cast<int>(std::min<size_t>(kShort * sizeof(T), kVectorBytes));
+  static_assert(sizeof(T) > 1 || kBlock / kLeastBytes <= 127,
+                "vectors of a block are counted in 8 bits");
 
   static bool is_nan(T x) { return x != x; }
 
-  // The more extreme of two; NaN stays, once it is met. No branches, so that lanes are vectors.
-  static T more_extreme(T best, T value) {
-    const T winner = Order::beats(value, best) ? value : best;
-    return is_nan(value) ? value : winner;
+  template <class N>
+  [[gnu::always_inline]] static bool any(N lanes) {
+    return join_lanes(lanes, [](N a, N b) { return a | b; })[0] != 0;
   }
 
-  // The upper half of the lanes with the lower one, until one is left.
-  template <int kCount = kLanes>
-  [[gnu::always_inline]] static T join_lanes(T* lanes) {
-    if constexpr (kCount == 1) {
-      return lanes[0];
-    } else {
-      for (int l = 0; l < kCount / 2; ++l) {
-        lanes[l] = more_extreme(lanes[l], lanes[l + kCount / 2]);
-      }
-      return join_lanes<kCount / 2>(lanes);
+  // Of numbers that are none of them NaN, or of vectors.
+  template <class V>
+  [[gnu::always_inline]] static V more_extreme(V a, V b) {
+    return Order::beats(a, b) ? a : b;
+  }
+
+  // What the lanes have met: the first extreme and the number of the vector that it was in, and
+  // whether there was a NaN, which is beaten by nothing and beats nothing.
+  template <int kBytes>
+  struct Leaders {
+    [[gnu::always_inline]] void begin(Values<kBytes> first) {
+      best = first;
+      look(first);
     }
-  }
+    [[gnu::always_inline]] void look(Values<kBytes> value) {
+      if constexpr (kFloats<T>) nans |= value != value;
+    }
+    [[gnu::always_inline]] void meet(Values<kBytes> value, Numbers<kBytes> number) {
+      look(value);
+      at = Order::beats(value, best) ? number : at;
+      best = more_extreme(value, best);
+    }
+    Values<kBytes> best;
+    Numbers<kBytes> at{}, nans{};
+  };
 
-  // The extreme of a block that holds no NaN; else NaN. The next block is asked for meanwhile.
-  static T extreme_of(const T* x, int64_t n) {
-    T best[kLanes];
-    for (T& lane : best) lane = x[0];
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kBlock * sizeof(T);
+  // The extreme of kBlock elements if none is NaN; else NaN. The next block is asked for meanwhile.
+  static T extreme_of_block(const T* x) {
+    using V = Values<kVectorBytes>;
+    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+    V best[4];
+    for (int v = 0; v < 4; ++v) best[v] = load<V>(x + v * kLanes);
+    Numbers<kVectorBytes> nans{};
+    for (int64_t i = 0; i < kBlock; i += 4 * kLanes) {
 #pragma GCC unroll 4
-      for (uintptr_t b = 0; b < kLanes * sizeof(T); b += 64) {
-        __builtin_prefetch(reinterpret_cast<const void*>(ahead + b));
+      for (int v = 0; v < 4; ++v) {
+        const T* const from = x + i + v * kLanes;
+        const uintptr_t ahead = reinterpret_cast<uintptr_t>(from) + kBlock * sizeof(T);
+        __builtin_prefetch(reinterpret_cast<const void*>(ahead));
+        const V value = load<V>(from);
+        if constexpr (kFloats<T>) nans |= value != value;
+        best[v] = more_extreme(value, best[v]);
       }
-      for (int l = 0; l < kLanes; ++l) best[l] = more_extreme(best[l], x[i + l]);
     }
-    if (i < n && n >= kLanes) {  // some of them again, which changes nothing
-      for (int l = 0; l < kLanes; ++l) best[l] = more_extreme(best[l], x[n - kLanes + l]);
-    } else {
-      for (int l = 0; i < n; ++i, ++l) best[l] = more_extreme(best[l], x[i]);
+    if constexpr (kFloats<T>) {
+      if (any(nans)) return std::numeric_limits<T>::quiet_NaN();
     }
-    return join_lanes(best);
+    const V two[2] = {more_extreme(best[0], best[1]), more_extreme(best[2], best[3])};
+    return join_lanes(more_extreme(two[0], two[1]), [](V a, V b) { return more_extreme(a, b); })[0];
   }
 
-  // A row that is not worth filling the lanes for.
-  static int64_t short_row(const T* x, int64_t n) {
+  static int64_t first_of_few(const T* x, int64_t n) {
     int64_t winner = 0;
-    T best = x[0];
-    for (int64_t i = 1; i < n && !is_nan(best); ++i) {
-      const bool wins = static_cast<bool>(static_cast<int>(Order::beats(x[i], best)) |
-                                          static_cast<int>(is_nan(x[i])));
-      best = wins ? x[i] : best;
-      winner = wins ? i : winner;
-    }
+    for (int64_t i = 1; i < n; ++i) winner = wins(x[i], x[winner]) ? i : winner;
     return winner;
+  }
+
+  // The place of the first extreme among n elements, of which a vector has no more; kBlock at most.
+  // The last vector has some of them again, which are found where they were met first.
+  // Several leaders, which take turns, wait for each other less.
+  template <int kBytes, int kLeaders>
+  static int64_t first_in_lanes(const T* x, int64_t n) {
+    using V = Values<kBytes>;
+    using N = Numbers<kBytes>;
+    constexpr int64_t kLanes = kBytes / sizeof(T);
+    Leaders<kBytes> leaders[kLeaders];
+    for (auto& leader : leaders) leader.begin(load<V>(x));
+    N number{};
+    int64_t i = kLanes;
+    for (; i + kLeaders * kLanes <= n; i += kLeaders * kLanes) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kLeaders; ++k) leaders[k].meet(load<V>(x + i + k * kLanes), ++number);
+    }
+    for (; i + kLanes <= n; i += kLanes) leaders[0].meet(load<V>(x + i), ++number);
+    if (i < n) leaders[0].meet(load<V>(x + n - kLanes), ++number);
+
+    V best = leaders[0].best;
+    N nans = leaders[0].nans;
+#pragma GCC unroll 4
+    for (int k = 1; k < kLeaders; ++k) {
+      best = more_extreme(leaders[k].best, best);
+      nans |= leaders[k].nans;
+    }
+    if (kFloats<T> && any(nans)) return first_nan(x);
+    // Of the lanes that have it, the first vector, and of these the first lane.
+    constexpr Number kMost = std::numeric_limits<Number>::max();
+    const auto least = [](N a, N b) { return a < b ? a : b; };
+    const V extreme = join_lanes(best, [](V a, V b) { return more_extreme(a, b); });
+    N at = N{} + kMost;
+#pragma GCC unroll 4
+    for (const auto& leader : leaders) {
+      at = least(at, leader.best == extreme ? leader.at : N{} + kMost);
+    }
+    const N first = join_lanes(at, least);
+    const N lane = join_lanes(at == first ? lane_numbers<V>() : N{} + kMost, least);
+    const int64_t place = first[0] * kLanes + lane[0];
+    return place < i ? place : place - i + n - kLanes;
+  }
+
+  static int64_t first_nan(const T* x) {
+    int64_t i = 0;
+    while (!is_nan(x[i])) ++i;
+    return i;
+  }
+
+  static int64_t first_of_block(const T* x, int64_t n) {
+    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+    if constexpr (kLeastBytes < kVectorBytes) {
+      if (n < kLanes) return first_in_lanes<kLeastBytes, 1>(x, n);
+    }
+    return n < 12 * kLanes ? first_in_lanes<kVectorBytes, 1>(x, n)
+                           : first_in_lanes<kVectorBytes, 4>(x, n);
   }
 
   // Where the extreme of n > 0 elements is.
   static int64_t find(const T* x, int64_t n) {
-    if (n < 2 * kLanes) return short_row(x, n);
+    if (n < kShort) return first_of_few(x, n);
+    if (n <= kBlock) return first_of_block(x, n);
     int64_t winner = 0;
-    T best = extreme_of(x, std::min(n, kBlock));
-    for (int64_t at = kBlock; at < n && !is_nan(best); at += kBlock) {
-      const T value = extreme_of(x + at, std::min(kBlock, n - at));
-      if (Order::beats(value, best) || is_nan(value)) {
+    T best = extreme_of_block(x);
+    int64_t at = kBlock;
+    for (; at + kBlock <= n && !is_nan(best); at += kBlock) {
+      const T value = extreme_of_block(x + at);
+      if (wins(value, best)) {
         best = value;
         winner = at;
       }
     }
-    return is_nan(best) ? first_where(x, winner, n, is_nan)
-                        : first_where(x, winner, n, [best](T value) { return value == best; });
+    if (at < n && !is_nan(best)) {
+      const int64_t last = n - kBlock;  // some of them again, which do not win
+      const int64_t place = last + first_of_block(x + last, kBlock);
+      if (wins(x[place], best)) return place;
+    }
+    return winner + first_of_block(x + winner, kBlock);
   }
 
-  // The first of elements [i, n) that is wanted, which there is.
-  template <class Wanted>
-  static int64_t first_where(const T* x, int64_t i, int64_t n, Wanted&& is_wanted) {
-    for (; i + kLanes <= n; i += kLanes) {
-      int found = 0;
-      for (int l = 0; l < kLanes; ++l) found |= is_wanted(x[i + l]) ? 1 : 0;
-      if (found != 0) break;
+  // Rows of n < kShort elements: their first ones side by side, then their second ones.
+  static void short_rows(int64_t* out, const T* x, int64_t n, int64_t count, int64_t step) {
+    using V = Values<kVectorBytes>;
+    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+    constexpr int64_t kRows = std::max<int64_t>(64, kLanes);
+    alignas(kVectorBytes) T columns[kShort * kRows];
+    alignas(kVectorBytes) Number places[kRows];
+    for (int64_t done = 0; done < count; done += kRows) {
+      // The last ones with some of those before, of which there may be none.
+      const int64_t r = std::min(done, count - kRows);
+      if (r < 0) {
+        for (int64_t row = 0; row < count; ++row) out[row] = first_of_few(x + row * step, n);
+        return;
+      }
+      const T* const from = x + r * step;
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t row = 0; row < kRows; ++row) columns[j * kRows + row] = from[row * step + j];
+      }
+      Numbers<kVectorBytes> nans{};
+      for (int64_t row = 0; row < kRows; row += kLanes) {
+        Leaders<kVectorBytes> leaders;
+        leaders.begin(load<V>(columns + row));
+        Numbers<kVectorBytes> number{};
+        for (int64_t j = 1; j < n; ++j) leaders.meet(load<V>(columns + j * kRows + row), ++number);
+        store(places + row, leaders.at);
+        nans |= leaders.nans;
+      }
+      if (kFloats<T> && any(nans)) {
+        for (int64_t row = 0; row < kRows; ++row) places[row] = first_of_few(from + row * step, n);
+      }
+      for (int64_t row = 0; row < kRows; ++row) out[r + row] = places[row];
     }
-    while (!is_wanted(x[i])) ++i;
-    return i;
+  }
+
+  static void each(void* out, const void* data, int64_t n, int64_t count, int64_t step) {
+    const T* x = static_cast<const T*>(data);
+    int64_t* const to = static_cast<int64_t*>(out);
+    if (n == 0) {
+      std::fill_n(to, count, int64_t{0});
+    } else if (n < kShort) {
+      short_rows(to, x, n, count, step);
+    } else {
+      for (int64_t r = 0; r < count; ++r) to[r] = find(x + r * step, n);
+    }
   }
 
   // n accumulators: how many elements each has seen, then their positions, then their extremes.
@@ -203,24 +329,23 @@ ReductionKernel kernel() {
   using L = Loops<T, Order>;
   constexpr int64_t kFewColumns = 8;
   static_assert(L::kAccumulator <= ReductionKernel::kWidest);
-  return {L::kAccumulator, L::start, L::row, L::rows, L::join, L::finish, kFewColumns};
+  return {L::kAccumulator, L::start,    L::row,  L::rows, L::join,
+          L::finish,       kFewColumns, nullptr, L::each};
 }
 
-template <class T>
-void add(KernelTable& table, DType dtype) {
-  table.reductions["argmax"][dtype] = kernel<T, Largest>();
-  table.reductions["argmin"][dtype] = kernel<T, Smallest>();
+template <class... T>
+void add(KernelTable& table) {
+  ((table.reductions["argmax"][dtype_of<T>] = kernel<T, Largest>()), ...);
+  ((table.reductions["argmin"][dtype_of<T>] = kernel<T, Smallest>()), ...);
 }
 
 }  // namespace
 
 void TL_FILL(args)(KernelTable& table);
 void TL_FILL(args)(KernelTable& table) {
-  add<int32_t>(table, DType::kInt32);
-  add<int64_t>(table, DType::kInt64);
-  add<uint64_t>(table, DType::kUInt64);
-  add<float>(table, DType::kFloat32);
-  add<double>(table, DType::kFloat64);
+  add<int8_t, int16_t, int32_t, int64_t>(table);
+  add<uint8_t, uint16_t, uint32_t, uint64_t>(table);
+  add<float, double>(table);
 }
 
 }  // namespace tensorlike

@@ -2,8 +2,39 @@
 // anonymous namespace.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
 namespace tensorlike {
 namespace {
+
+// Integers as wide as the elements of a vector, as comparisons give them.
+template <class V>
+using LaneNumbers = decltype(V{} < V{});
+
+template <class V>
+inline constexpr int kLanesOf = static_cast<int>(sizeof(V) / sizeof(std::declval<V>()[0]));
+
+// 0, 1, 2, ...
+template <class V>
+[[gnu::always_inline]] inline LaneNumbers<V> lane_numbers() {
+  return []<int... kLane>(std::integer_sequence<int, kLane...>) {
+    return LaneNumbers<V>{kLane...};
+  }(std::make_integer_sequence<int, kLanesOf<V>>{});
+}
+
+// What all lanes of a vector give, in each of them; join(a, b) takes vectors.
+template <class V, class F>
+[[gnu::always_inline]] inline V join_lanes(V lanes, F&& join) {
+#pragma GCC unroll 8
+  for (int half = kLanesOf<V> / 2; half > 0; half /= 2) {
+    using Number = std::remove_reference_t<decltype(LaneNumbers<V>{}[0])>;
+    lanes = join(lanes, __builtin_shuffle(lanes, lane_numbers<V>() ^ static_cast<Number>(half)));
+  }
+  return lanes;
+}
 
 // What the lanes give: the first half joined with the second, lane by lane, and so on until one is
 // left. join(a, b) takes numbers, and vectors of them.

@@ -62,18 +62,22 @@ inline double erfc_inverse(double q) {
   return x;
 }
 
+// As far as the inverse is below 1/2, where the errors of a step from 1 - |x| would be twice as
+// many units, and a little further.
+constexpr double kErfinvMiddle = 0.5625;
+
 inline double erfinv(double x) {
   const double a = vm::abs(x);
   if (!(a <= 1)) return kSpecialNan;
-  if (a <= 0.5) return x * erfinv_middle(x * x);
+  if (a <= kErfinvMiddle) return x * erfinv_middle(x * x);
   return vm::copysign(a == 1 ? kSpecialInfinity : erfc_inverse(1 - a), x);
 }
 
 inline double ndtri(double p) {
   if (!(p >= 0) || p > 1) return kSpecialNan;
   if (p == 0 || p == 1) return p == 0 ? -kSpecialInfinity : kSpecialInfinity;
-  if (p >= 0.25 && p <= 0.75) {
-    const double y = 2 * p - 1;
+  const double y = 2 * p - 1;
+  if (vm::abs(y) <= kErfinvMiddle) {
     return kSqrt2 * (y * erfinv_middle(y * y));
   }
   const double tail = kSqrt2 * erfc_inverse(2 * (p < 0.5 ? p : 1 - p));

@@ -4,6 +4,7 @@
 
 #include "kernels/halving.h"
 #include "kernels/kernel_table.h"
+#include "kernels/reduce_types.h"
 
 namespace tensorlike {
 namespace {
@@ -26,10 +27,6 @@ struct FewElements {
   static constexpr int64_t kBuffer = kRows * kMost + kSlack;
   // Fewer columns fill no vector.
   static constexpr int64_t kMostColumns = kVectorBytes / static_cast<int64_t>(sizeof(Few)) - 1;
-
-  struct Same {
-    Few operator()(Few x) const { return x; }
-  };
 
   static Few* mapped(Few* buffer, const T* in, int64_t n) {
     // No loop is vectorised that reads bool as what it is.
@@ -85,7 +82,7 @@ struct FewElements {
       Few* to = second;
       int done = 0;
       if (!is_short_) {
-        all_lanes(first, in, rows);
+        if constexpr (!L::kIsFree) all_lanes(first, in, rows);
       } else if (count_ == 0) {
         mapped(first, in, rows);
       } else {

@@ -2,7 +2,9 @@
 // list, this file gives each the loops that the driver asks for.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/reduce_columns.h"
 #include "kernels/reduce_few.h"
+#include "kernels/reduce_free.h"
 #include "kernels/reduce_types.h"
 
 namespace tensorlike {
@@ -23,8 +25,9 @@ struct Types {
   static constexpr List<float, double> kRealFloating{};
 };
 
-// kInit is a template argument so that each loop knows its identity.
-template <class T, Init kInit, class Map, class Combine, class Finish>
+// kInit is a template argument so that each loop knows its identity. What reductions do with their
+// totals is none, so that those which differ in that alone share their loops.
+template <class T, Init kInit, class Map, class Combine>
 struct Loops {
   using Element = T;
   using MapOne = Map;
@@ -32,8 +35,7 @@ struct Loops {
   using Mapped = decltype(Map{}(T{}));
   static constexpr bool kSums = kInit == Init::kZero || kInit == Init::kOne;
   using Acc = Accumulator<Mapped, kSums>;
-  // Within a block: the mapped type for floats, the accumulator for everything else.
-  using Lane = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+  using Lane = LaneOf<Mapped, kInit == Init::kZero, Acc>;
   // As many bytes of narrow ones as of others; of truths, only where columns lie side by side.
   static constexpr int kColumns =
       sizeof(Lane) < 4 ? 64 / static_cast<int>(sizeof(Lane)) : kUsualLanes;
@@ -44,6 +46,10 @@ struct Loops {
   static void start(void* acc, int64_t n) { std::fill_n(static_cast<Acc*>(acc), n, first()); }
 
   static constexpr bool kIsExtreme = kInit == Init::kLowest || kInit == Init::kHighest;
+  // Whether there is what nothing that follows can change: a yes among any, a no among all.
+  static constexpr bool kDecides = kInit == Init::kFalse || kInit == Init::kTrue;
+  // Whether elements may be combined in any order, and again, with the same bits.
+  static constexpr bool kIsFree = std::is_integral_v<T> && (kIsExtreme || kDecides);
   // Elements of a block. Those of narrow integers have many lanes, which are combined at its end;
   // since what they give is exact, blocks may be longer.
   static constexpr int64_t kRun = kIsExtreme && sizeof(Lane) < 4 ? 8 * kBlock : kBlock;
@@ -59,6 +65,14 @@ struct Loops {
 
   static Lane combine(Lane a, Lane b) { return static_cast<Lane>(Combine{}(a, b)); }
   static Lane mapped(T x) { return static_cast<Lane>(Map{}(x)); }
+  // No loop is vectorised that reads bool as what it is.
+  static Lane mapped_at(const T* x, int64_t i) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return mapped(reinterpret_cast<const uint8_t*>(x)[i] != 0);
+    } else {
+      return mapped(x[i]);
+    }
+  }
 
   // The first half with the second, lane by lane, until one is left.
   template <int kCount = kLanes>
@@ -92,7 +106,7 @@ struct Loops {
         fetch_beyond(x, s * kRun + i);
 #pragma GCC unroll 1
         for (int l = 0; l < kLanes; ++l) {
-          const Lane value = mapped(x[s * kRun + i + l]);
+          const Lane value = mapped_at(x, s * kRun + i + l);
           // Whether it is NaN, which the first one is asked, waits for nothing.
           lanes[s][l] = kIsExtreme ? combine(value, lanes[s][l]) : combine(lanes[s][l], value);
         }
@@ -112,7 +126,7 @@ struct Loops {
       }
     } else {
       const int count = n < kLanes ? static_cast<int>(n) : kLanes;  // which the compiler can see
-      for (int l = 0; l < count; ++l) lanes[l] = combine(lanes[l], mapped(x[l]));
+      for (int l = 0; l < count; ++l) lanes[l] = combine(lanes[l], mapped_at(x, l));
     }
   }
 
@@ -127,7 +141,7 @@ struct Loops {
       for (int s = 0; s < kCount; ++s) {
 #pragma GCC unroll 1  // else the lanes of extremes are sixteen numbers, and no vector
         for (int l = 0; l < kLanes; ++l) {
-          lanes[s][l] = combine(lanes[s][l], mapped(x[s * step + i + l]));
+          lanes[s][l] = combine(lanes[s][l], mapped_at(x, s * step + i + l));
         }
       }
     }
@@ -144,8 +158,6 @@ struct Loops {
     for (int s = 0; s < kCount; ++s) parts[s] = combine_lanes(lanes[s]);
   }
 
-  // Whether nothing that follows can change what was found: a yes among any, a no among all.
-  static constexpr bool kDecides = kInit == Init::kFalse || kInit == Init::kTrue;
   static bool is_decided(const void* acc) {
     return kDecides && *static_cast<const Acc*>(acc) != first_value<Acc, kInit>();
   }
@@ -160,11 +172,26 @@ struct Loops {
   static void row(void* acc, const void* x, int64_t n) {
     const T* in = static_cast<const T*>(x);
     Acc total = *static_cast<Acc*>(acc);
+    if constexpr (kIsFree) {
+      using Free = FreeElements<T, Combine>;
+      for (; n > 0; n -= Free::kPiece, in += Free::kPiece) {
+        total = combine(total, Free::of(in, std::min(n, Free::kPiece)));
+        if (is_decided(&total)) break;
+      }
+      *static_cast<Acc*>(acc) = total;
+      return;
+    } else {
+      row_of_blocks(&total, in, n);
+      *static_cast<Acc*>(acc) = total;
+    }
+  }
+
+  static void row_of_blocks(Acc* acc, const T* in, int64_t n) {
+    Acc total = *acc;
     Lane parts[kStreams];
     for (; n >= kStreams * kRun; n -= kStreams * kRun, in += kStreams * kRun) {
       whole_blocks(in, parts);
       total = add_parts(total, parts, kStreams);
-      if (is_decided(&total)) n = 0;
     }
     if constexpr (kStreams > 4) {
       for (; n >= 4 * kRun; n -= 4 * kRun, in += 4 * kRun) {
@@ -176,7 +203,7 @@ struct Loops {
       blocks<1>(in, std::min(kRun, n), 0, parts);
       total = add_parts(total, parts, 1);
     }
-    *static_cast<Acc*>(acc) = total;
+    *acc = total;
   }
 
   // Asks for elements that come next. Whether there are any does not matter.
@@ -196,113 +223,68 @@ struct Loops {
   };
   using Few = std::conditional_t<kAreFew, FewElements<Loops>, None>;
 
-  // Whole results of several rows: what `row` would give from the identity on.
-  static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
-    if constexpr (kAreFew) {
-      if (n > 0 && n < kBlock && count >= kTogether && !rounds()) {
-        return each_short(out, x, n, count, step);
-      }
-    }
-    each_long(out, x, n, count, step);
-  }
-
   using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+  using FinishLoop = void (*)(void* out, const void* acc, int64_t n, int64_t count);
   static constexpr int64_t kTogether = 4;
 
-  static void each_short(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
-    const typename Few::Rows rows(n, step);
+  // Whole results of several rows: what `row` would give from the identity on.
+  static void each(FinishLoop finish, void* out, const void* x, int64_t n, int64_t count,
+                   int64_t step) {
     const T* in = static_cast<const T*>(x);
+    Out* to = static_cast<Out*>(out);
+    if constexpr (kAreFew) {
+      const bool is_short = kIsFree ? n <= Few::kMost && step == n : n < kBlock;
+      if (n > 0 && is_short && count >= kTogether && !rounds()) {
+        return each_short(finish, to, in, n, count, step);
+      }
+    }
+    each_long(finish, to, in, n, count, step);
+  }
+
+  static void each_short(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
+                         int64_t step) {
+    const typename Few::Rows rows(n, step);
     Acc totals[Few::kRows];
     for (int64_t at = 0; at < count; at += Few::kRows) {
       const int64_t results = std::min(Few::kRows, count - at);
       start(totals, results);
       rows.run(totals, in + at * step, results, count - at - results);
-      finish(static_cast<Out*>(out) + at, totals, results, n);
+      finish(out + at, totals, results, n);
     }
   }
 
-  static void each_long(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
+  static void each_long(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
+                        int64_t step) {
     constexpr int64_t kResults = 64;
     // Of which one keeps the processor busy by itself. Extremes of whole blocks are found
     // otherwise, NaN first.
-    constexpr int64_t kLongRow = kIsExtreme ? kRun : kStreams * kRun;
-    const T* in = static_cast<const T*>(x);
-    Out* to = static_cast<Out*>(out);
+    constexpr int64_t kLongRow = kIsFree ? 0 : (kIsExtreme ? kRun : kStreams * kRun);
     Acc totals[kResults];
-    Lane parts[kTogether];
+    [[maybe_unused]] Lane parts[kTogether];
     for (int64_t at = 0; at < count; at += kResults) {
       const int64_t results = std::min(kResults, count - at);
       start(totals, results);
       int64_t r = 0;
-      for (; n < kLongRow && r + kTogether <= results; r += kTogether) {
-        const T* rows = in + (at + r) * step;
-        for (int64_t i = 0; i < n; i += kRun) {
-          const int64_t size = std::min(kRun, n - i);
-          if (step == n) fetch(rows + kTogether * (n + i), kTogether * size);
-          blocks<kTogether>(rows + i, size, step, parts);
-          for (int64_t s = 0; s < kTogether; ++s) {
-            totals[r + s] = add_parts(totals[r + s], &parts[s], 1);
+      if constexpr (!kIsFree) {
+        for (; n < kLongRow && r + kTogether <= results; r += kTogether) {
+          const T* rows = in + (at + r) * step;
+          for (int64_t i = 0; i < n; i += kRun) {
+            const int64_t size = std::min(kRun, n - i);
+            if (step == n) fetch(rows + kTogether * (n + i), kTogether * size);
+            blocks<kTogether>(rows + i, size, step, parts);
+            for (int64_t s = 0; s < kTogether; ++s) {
+              totals[r + s] = add_parts(totals[r + s], &parts[s], 1);
+            }
           }
         }
       }
       for (; r < results; ++r) row(&totals[r], in + (at + r) * step, n);
-      finish(to + at, totals, results, n);
-    }
-  }
-
-  // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
-  template <int kCount>
-  static Lane pairwise(const T* in, int64_t step) {
-    if constexpr (kCount == 1) {
-      return mapped(*in);
-    } else {
-      return combine(pairwise<kCount / 2>(in, step),
-                     pairwise<kCount / 2>(in + kCount / 2 * step, step));
-    }
-  }
-
-  // The accumulators overlap nothing.
-  template <int kCount, int kWidth>
-  static void some_columns(Acc* __restrict to, const T* in, int64_t step) {
-    for (int j = 0; j < kWidth; ++j) {
-      to[j] = static_cast<Acc>(Combine{}(to[j], static_cast<Acc>(pairwise<kCount>(in + j, step))));
-    }
-  }
-
-  template <int kCount>
-  static void some_rows(Acc* to, const T* in, int64_t n, int64_t step) {
-    // Rows that follow each other are fetched in their order, ahead of time: by itself the
-    // processor sees several streams within a page, and finds no order in them.
-    const bool are_together = kCount > 1 && step == n;
-    uintptr_t ahead = reinterpret_cast<uintptr_t>(in + kCount * step);
-    const uintptr_t end = are_together ? ahead + kCount * n * sizeof(T) : ahead;
-    auto fetch = [&](uintptr_t until) {
-      for (; ahead < until; ahead += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead));
-    };
-    int64_t j = 0;
-    for (; j + kColumns <= n; j += kColumns) {
-      fetch(std::min(end, ahead + kCount * kColumns * sizeof(T)));
-      some_columns<kCount, kColumns>(to + j, in + j, step);
-    }
-    fetch(end);
-    last_columns<kCount, kColumns / 2>(to + j, in + j, n - j, step);
-  }
-
-  // n < 2 * kWidth columns.
-  template <int kCount, int kWidth>
-  static void last_columns(Acc* to, const T* in, int64_t n, int64_t step) {
-    if (n >= kWidth) {
-      some_columns<kCount, kWidth>(to, in, step);
-      to += kWidth;
-      in += kWidth;
-      n -= kWidth;
-    }
-    if constexpr (kWidth > 1) {
-      if (n > 0) last_columns<kCount, kWidth / 2>(to, in, n, step);
+      finish(out + at, totals, results, n);
     }
   }
 
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
+    using Columns = ReducedColumns<Loops>;
     Acc* to = static_cast<Acc*>(acc);
     const T* in = static_cast<const T*>(x);
     if constexpr (kAreFew) {
@@ -314,9 +296,9 @@ struct Loops {
       }
     }
     for (; count >= kRowsTogether; count -= kRowsTogether, in += kRowsTogether * step) {
-      some_rows<kRowsTogether>(to, in, n, step);
+      Columns::some_rows(to, in, n, step);
     }
-    for (; count > 0; --count, in += step) some_rows<1>(to, in, n, step);
+    for (; count > 0; --count, in += step) Columns::one_row(to, in, n);
   }
 
   static void join(void* acc, const void* other, int64_t n) {
@@ -325,6 +307,7 @@ struct Loops {
     for (int64_t j = 0; j < n; ++j) to[j] = static_cast<Acc>(Combine{}(to[j], from[j]));
   }
 
+  template <class Finish>
   static void finish(void* out, const void* acc, int64_t n, int64_t count) {
     Out* to = static_cast<Out*>(out);
     const Acc* from = static_cast<const Acc*>(acc);
@@ -341,25 +324,46 @@ class Table {
   template <Init kInit, class... T, class Map, class Combine, class Finish>
   void add(const char* name, List<T...>, Map, Combine, Finish) {
     ByDType<ReductionKernel>& kernels = table_.reductions[name];
-    ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
-    // What stays as it is stays narrow.
+    (add_one<T, kInit, Map, Combine, Finish>(kernels), ...);
+    // What stays as it is stays narrow; sums of it need no room before they leave a block.
     if constexpr (kInit == Init::kLowest || kInit == Init::kHighest) {
+      add_narrow<kInit, Map, Combine, Finish>(kernels, Narrow{});
+      add_narrow<kInit, Map, Combine, Finish>(kernels, List<uint32_t>{});
+    } else if constexpr (kInit == Init::kZero && std::is_same_v<Map, Same> &&
+                         (std::is_same_v<T, int32_t> || ...)) {
       add_narrow<kInit, Map, Combine, Finish>(kernels, Narrow{});
     }
   }
 
  private:
-  using Narrow = List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>;
+  using Narrow = List<int8_t, int16_t, uint8_t, uint16_t>;
 
   template <Init kInit, class Map, class Combine, class Finish, class... T>
   static void add_narrow(ByDType<ReductionKernel>& kernels, List<T...>) {
-    ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
+    (add_one<T, kInit, Map, Combine, Finish>(kernels), ...);
   }
 
-  template <class L>
+  // Elements of which only the truth is asked become truths first: loops of those are enough. They
+  // are bytes, 0 or 1, and bytes have vectors; the largest truth is whether any is true.
+  template <class T, Init kInit, class Map, class Combine, class Finish>
+  static void add_one(ByDType<ReductionKernel>& kernels) {
+    constexpr bool kIsAny = kInit == Init::kFalse || kInit == Init::kLowest;
+    constexpr bool kIsAll = kInit == Init::kTrue || kInit == Init::kHighest;
+    if constexpr (std::is_same_v<T, bool> && (kIsAny || kIsAll)) {
+      constexpr Init kFirst = kIsAny ? Init::kFalse : Init::kTrue;
+      kernels[DType::kBool] = kernel<Loops<uint8_t, kFirst, Same, Combine>, Finish>();
+    } else if constexpr (std::is_same_v<T, bool> || !std::is_same_v<decltype(Map{}(T{})), bool>) {
+      kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine>, Finish>();
+    }
+  }
+
+  template <class L, class Finish>
   static ReductionKernel kernel() {
-    ReductionKernel found{sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};
-    found.each = L::each;
+    constexpr auto kFinish = L::template finish<Finish>;
+    ReductionKernel found{sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, kFinish};
+    found.each = [](void* out, const void* x, int64_t n, int64_t count, int64_t step) {
+      L::each(kFinish, out, x, n, count, step);
+    };
     found.is_decided = L::kDecides ? L::is_decided : nullptr;
     return found;
   }

@@ -11,6 +11,14 @@ namespace {
 
 enum class Init : unsigned char { kZero, kOne, kLowest, kHighest, kFalse, kTrue };
 
+// What maps elements to themselves.
+struct Same {
+  template <class T>
+  constexpr T operator()(T x) const {
+    return x;
+  }
+};
+
 constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
 constexpr int kUsualLanes = 16;
 
@@ -49,6 +57,13 @@ using Accumulator =
 
 template <class T>
 inline constexpr bool kKeepsType = kFloats<T> || is_complex<T>;
+
+// Within a block: the mapped type for floats; 32 bits for sums of what has at most 16, of which a
+// block has too few to fill them; the accumulator for everything else.
+template <class Mapped, bool kAdds, class Acc>
+using LaneOf = std::conditional_t<
+    kKeepsType<Mapped>, Mapped,
+    std::conditional_t<kAdds && std::is_integral_v<Mapped> && sizeof(Mapped) <= 2, int32_t, Acc>>;
 
 template <class T, Init kInit>
 constexpr T first_value() {

@@ -163,6 +163,9 @@ inline T where(bool condition, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     const Bits mask = Bits(0) - static_cast<Bits>(condition);
     return std::bit_cast<T>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return ((static_cast<int>(a) & static_cast<int>(condition)) |
+            (static_cast<int>(b) & static_cast<int>(!condition))) != 0;
   } else {
     return condition ? a : b;
   }
@@ -206,9 +209,12 @@ inline T abs(T a) {
 }
 template <class T>
 inline T sign(T a) {
-  const T one = static_cast<T>(a > T(0)) - static_cast<T>(is_negative(a));
-  if constexpr (kFloats<T>) return a != a ? a : one;
-  return one;
+  if constexpr (kFloats<T>) {
+    const T one = a > T(0) ? T(1) : (a < T(0) ? T(-1) : T(0));
+    return a != a ? a : one;
+  } else {
+    return static_cast<T>(static_cast<int>(a > T(0)) - static_cast<int>(is_negative(a)));
+  }
 }
 template <class T>
 inline T square(T a) {
@@ -217,6 +223,20 @@ inline T square(T a) {
 template <class T>
 inline T reciprocal(T a) {
   return T(1) / a;
+}
+
+template <class T>
+inline bool is_minus_one(T a) {
+  return is_negative(a) & (a == static_cast<T>(-1));
+}
+
+// a / b rounded down, of integers of up to 32 bits with b neither 0 nor -1, by floating-point
+// numbers with more bits: processors divide vectors of these alone. A quotient that is no integer
+// lies further from one than it is rounded by.
+template <class T>
+inline T quotient_below(T a, T b) {
+  using Real = std::conditional_t<sizeof(T) < 4, float, double>;
+  return static_cast<T>(vm::floor(static_cast<Real>(a) / static_cast<Real>(b)));
 }
 
 // Division that rounds down and its remainder with the divisor's sign, as Python's. An integer
@@ -233,6 +253,10 @@ inline T floor_divide(T a, T b) {
     const bool has_units = abs(down) < T(2) / std::numeric_limits<T>::epsilon();
     const bool may_fall_short = has_units & (abs(b) < std::numeric_limits<T>::infinity());
     return down - static_cast<T>(is_below & may_fall_short);
+  } else if constexpr (sizeof(T) < 8) {
+    const bool wraps = is_minus_one(b);
+    const T down = quotient_below(a, (b == T(0)) | wraps ? T(1) : b);
+    return b == T(0) ? T(0) : (wraps ? negative(a) : down);
   } else if constexpr (std::is_unsigned_v<T>) {
     return b == T(0) ? T(0) : a / (b == T(0) ? T(1) : b);
   } else {
@@ -248,6 +272,9 @@ template <class T>
 inline T remainder(T a, T b) {
   if constexpr (kFloats<T>) {
     return vm::remainder_needs_slow(a, b) ? vm::remainder_slow(a, b) : vm::remainder(a, b);
+  } else if constexpr (sizeof(T) < 8) {
+    const T divisor = (b == T(0)) | is_minus_one(b) ? T(1) : b;
+    return subtract(a, multiply(quotient_below(a, divisor), divisor));
   } else if constexpr (std::is_unsigned_v<T>) {
     return b == T(0) ? T(0) : a % (b == T(0) ? T(1) : b);
   } else {

@@ -40,8 +40,8 @@ def inverse_error_fits() -> list[Fit]:
             "erfinv(x) = x P(x^2)",
             middle,
             lambda t: 1 / middle(t),
-            (TINY, mpf("0.2501")),
-            {"double": 17},
+            (TINY, mpf("0.3165")),
+            {"double": 19},
         ),
         Fit(
             "erfc_inverse_start",

@@ -57,3 +57,31 @@ def test_integers_convert_as_those_of_numpy(source: str, goal: str) -> None:
 def test_integers_become_the_floats_that_numpy_makes_of_them(source: str, goal: str) -> None:
     x = np.array([False, True]) if source == "bool" else every(source)
     np.testing.assert_array_equal(np.asarray(tl.tensor(x).astype(goal)), x.astype(goal))
+
+
+@pytest.mark.parametrize("goal", ["bool", *WHOLE])
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_become_the_integers_of_wide_ones_wrapped(source: str, goal: str) -> None:
+    rng = np.random.default_rng(5)
+    special = [0.0, -0.0, 1.5, -2.5, 127.9, 255.9, -128.9, 65535.5, 1e9, -1e9, 3e38, np.nan]
+    x = np.concatenate([rng.normal(size=300) * 300, special, [np.inf, -np.inf]])
+    given = tl.tensor(x.astype(np.float32)).astype(source)
+    wide = given.astype("float64")
+    narrow = goal in ("int8", "uint8", "int16", "uint16")
+    through = "int32" if narrow else "int64" if goal == "uint32" else goal
+    expected = np.asarray(wide.astype(through).astype(goal))
+    np.testing.assert_array_equal(np.asarray(given.astype(goal)), expected)
+    np.testing.assert_array_equal(np.asarray(given[::-3].astype(goal)), expected[::-3])
+
+
+@pytest.mark.parametrize("goal", ["float16", "bfloat16"])
+@pytest.mark.parametrize("source", ["bool", "int8", "uint8", "int16", "uint16"])
+def test_narrow_integers_become_halves_rounded_once(source: str, goal: str) -> None:
+    x = (
+        np.array([False, True])
+        if source == "bool"
+        else np.arange(np.iinfo(source).min, np.iinfo(source).max + 1).astype(source)
+    )
+    found = tl.tensor(x).astype(goal).astype("float64")
+    expected = tl.tensor(x.astype(np.float64)).astype(goal).astype("float64")
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))

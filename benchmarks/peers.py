@@ -18,6 +18,8 @@ import tensorlike as tl
 try:
     import jax
     import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)  # else it makes float32 of float64, half the bytes
 except ImportError:
     jax = jnp = None
 try:

@@ -1,5 +1,5 @@
-"""Concatenation, padding, rolls and repeats of tensors that are larger than a band (cpu/arrays.cpp),
-held against NumPy: odd layouts, dtypes that differ, empty pieces, threads."""
+"""Concatenation, padding, rolls and repeats of tensors that are larger than a band
+(cpu/arrays.cpp), held against NumPy: odd layouts, dtypes that differ, empty pieces, threads."""
 
 from __future__ import annotations
 

@@ -80,6 +80,8 @@ def forward(inputs: Sequence[Array], functions: Mapping[str, Function]) -> dict[
 
 def _ours(function: Function, inputs: Sequence[Array]) -> Call:
     xs = [tl.tensor(x) for x in inputs]
+    if tl.engine.options()["mode"] == "sync":  # what has returned has run
+        return lambda: function(*xs)
     return lambda: finish(function(*xs))
 
 

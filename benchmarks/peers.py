@@ -18,6 +18,8 @@ import tensorlike as tl
 try:
     import jax
     import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)  # else it makes float32 of float64, half the bytes
 except ImportError:
     jax = jnp = None
 try:
@@ -78,6 +80,8 @@ def forward(inputs: Sequence[Array], functions: Mapping[str, Function]) -> dict[
 
 def _ours(function: Function, inputs: Sequence[Array]) -> Call:
     xs = [tl.tensor(x) for x in inputs]
+    if tl.engine.options()["mode"] == "sync":  # what has returned has run
+        return lambda: function(*xs)
     return lambda: finish(function(*xs))
 
 

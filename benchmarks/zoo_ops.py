@@ -310,7 +310,7 @@ def _permutations(kind: str, axes: tuple[int, ...], axis: int) -> dict[str, Func
                     JAX: lambda x: jnp.tile(x, times),
                     NUMPY: lambda x: np.tile(x, times)}  # fmt: skip
         case "flip":
-            return {OURS: lambda x: F.flip(x, axis=axis) + 0,
+            return {OURS: lambda x: F.flip(x, axis=axis).copy(),
                     TORCH: lambda x: torch.flip(x, (axis,)),
                     JAX: lambda x: jnp.flip(x, axis),
                     NUMPY: lambda x: np.flip(x, axis).copy()}  # fmt: skip

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind/elements.h"
+#include "bind/expressions.h"
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
@@ -102,8 +103,10 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
       Value* args[] = {x.get(), y.get()};
-      if (a_is && b_is) return wrap(std::move(apply_further(op, args, 0)[0]), types.tensor);
-      return wrap(apply_one(op, args), types.tensor);
+      Ref<Value> out = a_is && b_is ? nullptr : apply_small(op, args);
+      const OperatorApplied applied;
+      if (!out) out = std::move(apply_further(op, args, 0)[0]);
+      return wrap(std::move(out), types.tensor);
     }
     if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);
     PyObject* args[] = {a, b};
@@ -117,7 +120,8 @@ PyObject* unary(Operator which, PyObject* x) {
     if (is_plain_tensor(x) && dispatcher().is_wrapper_plain()) {
       const Ref<Value> value(value_of(x));
       Value* args[] = {value.get()};
-      return wrap(apply_one(op, args), types.tensor);
+      const OperatorApplied applied;
+      return wrap(std::move(apply_donating(op, args, 0)[0]), types.tensor);
     }
     return apply_single(op, &x, 1);
   });

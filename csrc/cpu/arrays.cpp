@@ -1,7 +1,10 @@
 #include "cpu/arrays.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "base/blocking.h"
+#include "base/pool.h"
 #include "cpu/tiles.h"
 #include "kernels/move.h"
 #include "memory/layout.h"
@@ -10,6 +13,48 @@
 namespace tensorlike {
 
 namespace {
+
+constexpr int64_t kBandBytes = 262144;  // that stay in the second-level cache
+
+// Pieces along an axis, of all or of a part of the axes before.
+struct Pieced {
+  Array out;
+  SmallVector<Array, 4> pieces;
+
+  int64_t bytes() const { return out.count * static_cast<int64_t>(size_of(out.dtype)); }
+  // [begin, begin + size) of an axis that is not that of the pieces.
+  Pieced part(size_t axis, int64_t begin, int64_t size) const {
+    const auto cut = [&](const Array& x) {
+      Dims shape = x.shape;
+      shape[axis] = size;
+      return x.view(std::move(shape), x.strides, begin * x.strides[axis]);
+    };
+    Pieced found{cut(out), {}};
+    for (const Array& piece : pieces) found.pieces.push_back(cut(piece));
+    return found;
+  }
+  void write(size_t axis) const {
+    int64_t at = 0;
+    for (const Array& piece : pieces) {
+      assign(out.view(piece.shape, out.strides, at * out.strides[axis]), piece);
+      at += piece.shape[axis];
+    }
+  }
+};
+
+// Halves of halves along the axes before, down to bands.
+void cut_into_bands(Pieced all, size_t axis, std::vector<Pieced>& bands) {
+  const auto before = all.out.shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  const auto first = std::find_if(all.out.shape.begin(), before, [](int64_t n) { return n > 1; });
+  if (all.bytes() <= kBandBytes || first == before) {
+    bands.push_back(std::move(all));
+    return;
+  }
+  const size_t outer = static_cast<size_t>(first - all.out.shape.begin());
+  const int64_t half = *first / 2;
+  cut_into_bands(all.part(outer, 0, half), axis, bands);
+  cut_into_bands(all.part(outer, half, *first - half), axis, bands);
+}
 
 // Elements that never change, in order and of a dtype; null: nobody keeps them.
 char* kept(const Array& x, DType dtype) {
@@ -61,6 +106,20 @@ void assign(const Array& out, const Array& x) {
   const Array* const from[] = {&x};
   const Array* const to[] = {&out};
   run_program(prepare_cast(x.dtype, out.dtype).program, out.shape, from, to);
+}
+
+// Band by band, so that lines in which pieces meet are written once, and a piece that comes twice
+// is read once.
+void assign_along(const Array& out, size_t axis, std::span<const Array> pieces) {
+  Pieced all{out, SmallVector<Array, 4>(pieces.begin(), pieces.end())};
+  if (all.bytes() <= kBandBytes || axis == 0) return all.write(axis);
+  std::vector<Pieced> bands;
+  cut_into_bands(std::move(all), axis, bands);
+  if (bands.size() == 1) return bands[0].write(axis);
+  BlockingRegion blocking(true);
+  parallel_for(static_cast<int64_t>(bands.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) bands[static_cast<size_t>(i)].write(axis);
+  });
 }
 
 void assign(const Array& out, const Literal& value) {

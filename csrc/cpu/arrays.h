@@ -1,6 +1,8 @@
 // What kernels do with arrays as a whole: conversions, copies, other views.
 #pragma once
 
+#include <span>
+
 #include "memory/array.h"
 #include "memory/workspace.h"
 
@@ -15,6 +17,9 @@ Array prepared(const Array& x, DType dtype, Workspace& workspace);
 void assign(const Array& out, const Array& x);
 // Writes a value into all of them; ErrorKind::kOverflow unless the dtype holds it.
 void assign(const Array& out, const Literal& value);
+
+// Fills `out` with pieces that follow each other along an axis, and have its shape otherwise.
+void assign_along(const Array& out, size_t axis, std::span<const Array> pieces);
 
 // For what is computed in a dtype and an order that `out` may lack: `write` gets `out` itself where
 // it has them, else an array from the workspace, which is then assigned to `out`.

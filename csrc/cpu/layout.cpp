@@ -54,12 +54,9 @@ size_t axis_of(const Op& op, const Array& out) {
 
 void concat(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   const Array& out = *outputs[0];
-  const size_t axis = axis_of(op, out);
-  int64_t at = 0;
-  for (const Array* input : inputs) {
-    assign(out.view(input->shape, out.strides, at * out.strides[axis]), *input);
-    at += input->shape[axis];
-  }
+  SmallVector<Array, 4> pieces;
+  for (const Array* input : inputs) pieces.push_back(*input);
+  assign_along(out, axis_of(op, out), {pieces.data(), pieces.size()});
 }
 
 void stack(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {

@@ -72,12 +72,42 @@ void fill_margins(const Array& out, const Literal& value, const Dims& inner, siz
   assign(out.view(shape, out.strides, offset), value);
 }
 
+// The one axis that has margins; where there is none or are several, the number of axes.
+size_t only_axis(const std::vector<int64_t>& widths) {
+  size_t found = widths.size() / 2;
+  for (size_t i = 0; i < widths.size() / 2; ++i) {
+    if (widths[2 * i] == 0 && widths[2 * i + 1] == 0) continue;
+    if (found != widths.size() / 2) return widths.size() / 2;
+    found = i;
+  }
+  return found;
+}
+
+// The margins of one axis and what is between them.
+void pad_along(const Array& out, const Array& x, size_t axis, const std::vector<int64_t>& widths,
+               const Literal& value) {
+  alignas(16) char element[16];
+  const Array single(out.dtype, {}, element);
+  assign(single, value);
+  const auto margin = [&](int64_t width) {
+    Dims shape = out.shape;
+    shape[axis] = width;
+    return broadcast_to(single, shape);
+  };
+  const Array pieces[] = {margin(widths[2 * axis]), x, margin(widths[2 * axis + 1])};
+  assign_along(out, axis, pieces);
+}
+
 void pad(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   const Array& x = *inputs[0];
   const Array& out = *outputs[0];
   if (out.count == 0) return;
   const std::vector<int64_t>& widths = op.get<std::vector<int64_t>>("widths");
   const PadMode mode = pad_mode(op);
+  const size_t axis = only_axis(widths);
+  if (mode == PadMode::kConstant && axis < x.shape.size()) {
+    return pad_along(out, x, axis, widths, literal_of(op.attr("value")));
+  }
   int64_t offset = 0;
   for (size_t i = 0; i < x.shape.size(); ++i) offset += widths[2 * i] * out.strides[i];
   if (x.count > 0) assign(out.view(x.shape, out.strides, offset), x);

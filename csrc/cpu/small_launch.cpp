@@ -24,7 +24,7 @@ bool is_repeated(const RawTensor& x) {
                                      [](int64_t stride) { return stride == 0; });
 }
 
-constexpr int64_t kSmall = 8192;  // elements: the memory of larger operands is better reused
+constexpr int64_t kSmall = 16384;  // elements: more are worth another thread
 constexpr int64_t kSmallReduced = 4096;
 constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
 constexpr size_t kAccumulators = 4096;  // bytes of them on the stack

@@ -1,5 +1,7 @@
 #include "cpu/tiles.h"
 
+#include "base/blocking.h"
+#include "base/pool.h"
 #include "cpu/byte_tables.h"
 #include "cpu/loops.h"
 #include "memory/layout.h"
@@ -35,22 +37,38 @@ std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
   return made;
 }
 
-// Few elements, all in order, by one loop: called on memory as it lies. False: it is not that.
-bool run_at_once(const TileLoops& loops, const Dims& shape, Arrays operands, Arrays outputs) {
-  constexpr int64_t kFew = 4096;
+// All in order, by one loop: called on memory as it lies. False: it is not that, or so much that it
+// is better written past the caches.
+bool run_in_order(const TileLoops& loops, const Dims& shape, Arrays operands, Arrays outputs) {
+  constexpr int64_t kMost = int64_t{1} << 20;
+  constexpr int64_t kGrain = 16384;  // worth another thread
+  constexpr int64_t kLong = 65536;   // deserves a BlockingRegion
+  const int64_t count = outputs[0]->count;
   const bool is_one = loops.instructions.size() == 1 && loops.constants.empty();
-  if (!is_one || loops.temporaries != 0 || outputs[0]->count > kFew) return false;
+  if (!is_one || loops.temporaries != 0 || count > kMost) return false;
   for (const Array* x : operands) {
     if (!x->is_contiguous || !(x->shape == shape)) return false;
   }
   const TileLoop& only = loops.instructions[0];
-  SmallVector<const void*, 4> from;
-  SmallVector<void*, 2> to;
-  for (const int slot : only.in) from.push_back(operands[static_cast<size_t>(slot)]->data);
-  for (const int slot : only.out) {
-    to.push_back(outputs[static_cast<size_t>(slot - loops.first_output())]->data);
+  const auto over = [&](int64_t begin, int64_t end) {
+    SmallVector<const void*, 4> from;
+    SmallVector<void*, 2> to;
+    const auto at = [begin](const Array& x) {
+      return x.data + begin * static_cast<int64_t>(size_of(x.dtype));
+    };
+    for (const int slot : only.in) from.push_back(at(*operands[static_cast<size_t>(slot)]));
+    for (const int slot : only.out) {
+      to.push_back(at(*outputs[static_cast<size_t>(slot - loops.first_output())]));
+    }
+    only.kernel(to.data(), from.data(), end - begin);
+  };
+  if (count == 0) return true;
+  if (count <= kGrain) {
+    over(0, count);
+    return true;
   }
-  if (outputs[0]->count > 0) only.kernel(to.data(), from.data(), outputs[0]->count);
+  BlockingRegion blocking(count > kLong);
+  parallel_for(count, kGrain, over);
   return true;
 }
 
@@ -74,7 +92,7 @@ void run_program(const TileProgram& program, const Dims& shape, Arrays operands,
   }
   if (run_by_table(program, shape, operands, outputs)) return;
   const TileLoops& loops = loops_of(program);
-  if (run_at_once(loops, shape, operands, outputs)) return;
+  if (run_in_order(loops, shape, operands, outputs)) return;
   SmallVector<TileOperand, 4> from;
   for (const Array* x : operands) from.push_back(tile_operand(*x, shape));
   SmallVector<TileOutput, 2> to;

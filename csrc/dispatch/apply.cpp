@@ -53,10 +53,11 @@ Values apply_donating(const Op& op, Args args, uint32_t donated) {
 }
 
 Values apply_further(const Op& op, Args args, uint32_t donated) {
-  const bool may_take = donated != 0 && op.cls.plain.load(std::memory_order_relaxed) &&
-                        runs_at_once() && tags_of(args) == Value::kRaw && !leaves_alone(op, args);
+  const bool is_plain = (donated != 0 || op.scalar != nullptr) &&
+                        op.cls.plain.load(std::memory_order_relaxed) && runs_at_once() &&
+                        tags_of(args) == Value::kRaw && !leaves_alone(op, args);
   const bool has_kernel = op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel();
-  return may_take && has_kernel ? launch(op, args, donated, 1) : apply_any(op, args);
+  return is_plain && has_kernel ? launch(op, args, donated, 1) : apply_any(op, args);
 }
 
 Ref<Value> apply_one(const Op& op, Args args) {

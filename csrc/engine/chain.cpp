@@ -54,6 +54,15 @@ int64_t Chain::inner_uses(const RawTensor& tensor) const {
   return uses;
 }
 
+int64_t Chain::uses_that_end(const RawTensor& tensor) const {
+  int64_t uses = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (stays_[i]) continue;
+    for (const Ref<RawTensor>& input : nodes_[i]->inputs) uses += input.get() == &tensor;
+  }
+  return uses;
+}
+
 void Chain::number_operands() {
   for (const Ref<LazyNode>& node : nodes_) {
     for (const Ref<RawTensor>& input : node->inputs) {
@@ -88,9 +97,31 @@ void Chain::choose_written(const RawTensor* fed) {
     const bool is_asked = fed == nullptr && node == nodes_.back();
     for (RawTensor* output : node->outputs) {
       if (output == nullptr) continue;
-      const int64_t known = inner_uses(*output) + (output == fed ? 1 : 0);
-      if (!is_asked && output->use_count() == known) continue;
+      const int64_t known = inner_uses(*output) + (output == fed ? 1 : 0) + last_holds(*output);
+      if (!is_asked && output->use_count() <= known) continue;
       written_.push_back({node.get(), Ref<RawTensor>(output), nullptr});
+    }
+  }
+  find_staying(fed);
+}
+
+// References to what is passed on to the last operator of an expression, which end with it.
+int64_t Chain::last_holds(const RawTensor& result) const {
+  const LazyNode& last = *nodes_.back();
+  const auto is_result = [&](const Ref<RawTensor>& x) { return x.get() == &result; };
+  const bool is_read = std::any_of(last.inputs.begin(), last.inputs.end(), is_result);
+  return is_read && LazyNode::of(result)->as.is_passed_on ? last.as.holds : 0;
+}
+
+// Users come before what they read: what stays still reads its inputs.
+void Chain::find_staying(const RawTensor* fed) {
+  stays_.assign(nodes_.size(), false);
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    for (RawTensor* output : nodes_[i]->outputs) {
+      const auto is_same = [&](const Written& written) { return written.tensor.get() == output; };
+      if (output == nullptr || std::any_of(written_.begin(), written_.end(), is_same)) continue;
+      const int64_t ends = uses_that_end(*output) + (output == fed ? 1 : 0);
+      if (output->use_count() > ends) stays_[i] = true;
     }
   }
 }
@@ -169,7 +200,8 @@ void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4
 bool Chain::is_dying(const RawTensor& operand) const {
   return operand.storage->use_count() == 1 && operand.storage->is_owned() &&
          operand.data == operand.storage->data() && operand.shape == shape_ &&
-         lie_alike(shape_, operand.strides, strides_) && operand.use_count() == inner_uses(operand);
+         lie_alike(shape_, operand.strides, strides_) &&
+         operand.use_count() == uses_that_end(operand);
 }
 
 void Chain::allocate(bool may_take) {
@@ -207,7 +239,9 @@ void Chain::run() {
   Places places;
   find(places);
   // Whoever is stopped in here, by an exception or in a child of fork, has no operands any more.
-  for (size_t i = 0; taken_ > 0 && i < nodes_.size(); ++i) nodes_[i]->lose();
+  for (size_t i = 0; taken_ > 0 && i < nodes_.size(); ++i) {
+    if (!stays_[i]) nodes_[i]->lose();
+  }
   backend(device()).run(prepared_->program, shape_, places.operands, places.outputs);
 }
 
@@ -221,7 +255,9 @@ void Chain::run_into(const Op& reduction, DType dtype, const Array& out, Workspa
 
 void Chain::fill() {
   for (Written& written : written_) written.tensor->fill(std::move(written.storage));
-  for (const Ref<LazyNode>& node : nodes_) node->settle();
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!stays_[i]) nodes_[i]->settle();
+  }
 }
 
 FusedProgram Chain::describe(const char* reason) const {

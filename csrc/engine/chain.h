@@ -44,7 +44,7 @@ class Chain {
   void run();
   // Runs it as what a reduction reads, in elements of a dtype.
   void run_into(const Op& reduction, DType dtype, const Array& out, Workspace& workspace);
-  // It has run: hands the memory out; the nodes are done.
+  // It has run: hands the memory out; the nodes are done, but for those that stay.
   void fill();
 
   FusedProgram describe(const char* reason) const;
@@ -63,11 +63,14 @@ class Chain {
     SmallVector<const Array*, 4> outputs;
   };
 
-  // References to a result from inside the chain.
+  // References to a result from inside the chain; from those of its nodes that will be done.
   int64_t inner_uses(const RawTensor& tensor) const;
+  int64_t uses_that_end(const RawTensor& tensor) const;
   bool is_dying(const RawTensor& operand) const;
   void number_operands();
   void choose_written(const RawTensor* fed);
+  int64_t last_holds(const RawTensor& result) const;
+  void find_staying(const RawTensor* fed);
   void find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted);
   void find(Places& places) const;
   Device device() const { return nodes_.front()->result.device; }
@@ -77,6 +80,7 @@ class Chain {
   std::vector<RawTensor*> operands_;
   std::vector<ChainStep> steps_;
   std::vector<int> first_slot_;  // of each node's results
+  std::vector<bool> stays_;      // nodes whose results are not written, and may still be asked for
   std::vector<Written> written_;
   const PreparedProgram* prepared_ = nullptr;
   int first_written_ = 0;  // of the program's outputs

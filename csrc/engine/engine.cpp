@@ -9,6 +9,7 @@
 #include "base/place.h"
 #include "base/stack.h"
 #include "engine/async.h"
+#include "engine/expression.h"
 #include "engine/lazy.h"
 #include "engine/profile.h"
 #include "engine/task.h"
@@ -142,7 +143,12 @@ Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
   if (options.mode != EngineMode::kSync && donated == 0 && !is_running_task) {
     Values out;
     const bool is_lazy = options.mode == EngineMode::kLazy;
-    if (is_lazy ? push_lazily(op, args, out) : push_async(op, args, out)) return out;
+    if (is_lazy ? push_lazily(op, args, options.threshold, {}, out) : push_async(op, args, out))
+      return out;
+  }
+  if (options.mode == EngineMode::kSync && donated == 0) {
+    Values out;
+    if (launch_in_expression(op, args, holds, out)) return out;
   }
   for (Value* arg : args) {
     const RawTensor& x = *static_cast<RawTensor*>(arg);

@@ -82,12 +82,13 @@ static int64_t chain_size(Args args) {
   return size;
 }
 
-LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t size)
+LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t size, Operator as)
     : op(&op),
       result(std::move(spec)),
       strides(std::move(strides)),
-      place(place_of_user()),
-      size(size) {
+      place(runs_at_once() ? std::string() : place_of_user()),
+      size(size),
+      as(as) {
   for (Value* arg : args) inputs.push_back(Ref<RawTensor>(static_cast<RawTensor*>(arg)));
   Waiting& list = waiting();
   previous_ = list.last;
@@ -155,7 +156,7 @@ void LazyNode::finish(const char* reason) {
   if (!is_settled) run_node(*this, reason);
 }
 
-bool push_lazily(const Op& op, Args args, Values& out) {
+bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Operator as, Values& out) {
   const EngineOptions options = engine_options();
   if (args.empty()) return false;
   const Device device = static_cast<RawTensor*>(args[0])->device;
@@ -172,7 +173,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
   const Specs results = infer(op, {specs.data(), specs.size()});
   const Dims& walked = op.scalar == nullptr ? specs[0].shape : results[0].shape;
   const int64_t work = element_count(walked);
-  if (work < options.threshold || work == 0) return false;
+  if (work < threshold || work == 0) return false;
   int64_t size = chain_size(args);
   if (size > options.max_nodes) {
     for (Value* arg : args) static_cast<RawTensor*>(arg)->ready("the chain is long");
@@ -184,7 +185,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
   SmallVector<const Array*, 4> arrays;
   for (Value* arg : args) arrays.push_back(static_cast<RawTensor*>(arg));
   Dims strides = result_strides(op, {arrays.data(), arrays.size()}, results[0]);
-  auto node = make_ref<LazyNode>(op, args, results[0], std::move(strides), size);
+  auto node = make_ref<LazyNode>(op, args, results[0], std::move(strides), size, as);
   for (const Spec& spec : results) {
     auto tensor = make_ref<RawTensor>(spec, Ref<Pending>(node));
     tensor->lie(node->strides);
@@ -197,6 +198,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
 // Begins with the newest nodes, which bring those that they need along. A node that fails does not
 // keep the others from running; whoever reads it later gets the error again.
 void finish_lazy(const char* reason) {
+  if (waiting().count == 0) return;
   const PatientLock lock(run_mutex());
   std::vector<Ref<LazyNode>> nodes;
   nodes.reserve(waiting().count);

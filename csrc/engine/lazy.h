@@ -8,7 +8,13 @@ namespace tensorlike {
 
 class LazyNode final : public Pending {
  public:
-  LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size);
+  // What is known of a launch within an expression (expression.h).
+  struct Operator {
+    bool is_passed_on = false;  // the next operator reads the result
+    int64_t holds = 0;          // references to an operand that end with this launch
+  };
+
+  LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size, Operator as);
 
   void finish(const char* reason) override;
   void forget(const RawTensor& tensor) override;
@@ -35,6 +41,7 @@ class LazyNode final : public Pending {
   SmallVector<Ref<RawTensor>, 3> inputs;
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
   const int64_t size;                  // nodes of the chain that ends here, at most
+  const Operator as;
   bool is_settled = false;
   bool is_told = false;          // somebody has had the error that keeps it from running
   int mark = -1;                 // its place in the chain that is being collected
@@ -56,8 +63,9 @@ class LazyNode final : public Pending {
   bool is_lost_ = false;
 };
 
-// Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
-bool push_lazily(const Op& op, Args args, Values& out);
+// Makes tensors that wait for `op`, where they are of as many elements at least and it can wait;
+// none otherwise.
+bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Operator as, Values& out);
 
 // Runs a node after the nodes that it needs, without recursion: the graph of waiting nodes may be
 // deeper than the stack. An error is told with the op and the line that applied it.

@@ -21,6 +21,25 @@ constexpr int64_t kTileColumns = 128;
 constexpr int64_t kLeastSide = 16;   // of a block that is not the only one
 constexpr int64_t kLeastBlock = 16;  // elements that are worth a block of their own
 constexpr int64_t kMaxWord = 16;
+constexpr int64_t kLongRun = 4096;  // bytes that are worth a call of the C library
+
+// A long run, which the C library copies as it suits the processor: some need not read the lines
+// that are written as a whole. Not where the low bits of the addresses are nearly alike.
+void copy_long(char* out, const char* in, int64_t bytes) {
+  constexpr uintptr_t kAlike = 4096;
+  const auto apart = static_cast<uintptr_t>(out - in) % kAlike;
+  if (apart == 0 || apart >= 64) {
+    std::memcpy(out, in, static_cast<size_t>(bytes));
+  } else {
+    kernel_table().moves[0].rows({out, 0, 1, in, 0, 1, 1, bytes});
+  }
+}
+
+void copy_long_rows(const MoveBlock& b) {
+  for (int64_t r = 0; r < b.rows; ++r) {
+    copy_long(b.out + r * b.out_row, b.in + r * b.in_row, b.columns * b.out_step);
+  }
+}
 
 struct Dim {
   int64_t size, out, in;  // strides in bytes
@@ -118,7 +137,9 @@ class Blocks {
         column_steps_(columns.size, column_step(plan, is_transposed, rows), kLeastSide) {
     const MoveKernels& moves =
         kernel_table().moves[std::countr_zero(static_cast<uint64_t>(plan.word))];
-    copy_ = is_transposed ? moves.transpose : moves.rows;
+    const bool is_long = columns.out == plan.word && columns.in == plan.word &&
+                         column_steps_.longest() * plan.word >= kLongRun;
+    copy_ = is_transposed ? moves.transpose : is_long ? copy_long_rows : moves.rows;
     count_ = row_steps_.count * column_steps_.count;
     for (const Dim& dim : outer_) count_ *= dim.size;
   }
@@ -232,16 +253,8 @@ void move_strided(char* out, std::span<const int64_t> out_strides, const char* i
 
 void move_bytes(char* out, const char* in, int64_t n) {
   BlockingRegion blocking(n > kLongBytes);
-  // memcpy is slow where the low bits of the addresses are nearly alike.
-  constexpr uintptr_t kAlike = 4096;
-  const auto apart = static_cast<uintptr_t>(out - in) % kAlike;
-  const auto run = kernel_table().moves[0].rows;
   parallel_for(n, kGrainBytes, [&](int64_t begin, int64_t end) {
-    if (apart == 0 || apart >= 64) {
-      std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin));
-    } else {
-      run({out + begin, 0, 1, in + begin, 0, 1, 1, end - begin});
-    }
+    copy_long(out + begin, in + begin, end - begin);
   });
 }
 

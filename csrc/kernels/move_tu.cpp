@@ -9,90 +9,11 @@
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/move_words.h"
 #include "kernels/square.h"
 
 namespace tensorlike {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-// Words of each size. Widened elements may stand at any address.
-template <int kSize>
-struct WordOf;
-template <>
-struct WordOf<1> {
-  using Lane = uint8_t;
-};
-template <>
-struct WordOf<2> {
-  using Lane = uint16_t;
-};
-template <>
-struct WordOf<4> {
-  using Lane = uint32_t;
-};
-template <>
-struct WordOf<8> {
-  using Lane = uint64_t;
-};
-template <>
-struct WordOf<16> {
-  using Lane = uint64_t;
-};
-template <int kSize>
-using Lane = typename WordOf<kSize>::Lane;
-// The same, at any address.
-template <int kSize>
-struct LooseOf {
-  typedef Lane<kSize> type __attribute__((aligned(1), may_alias));
-};
-template <int kSize>
-using Loose = typename LooseOf<kSize>::type;
-
-template <int kSize>
-inline void move_word(char* out, const char* in) {
-  std::memcpy(out, in, kSize);
-}
-
-// From kMost to 2 * kMost bytes: the last ones may overlap the first.
-template <int kMost>
-inline void move_ends(char* out, const char* in, int64_t bytes) {
-  char first[kMost], last[kMost];
-  std::memcpy(first, in, kMost);
-  std::memcpy(last, in + bytes - kMost, kMost);
-  std::memcpy(out, first, kMost);
-  std::memcpy(out + bytes - kMost, last, kMost);
-}
-
-// A few words of kLeast bytes each, together 2 * kMost bytes at most.
-template <int kMost, int kLeast>
-inline void move_few(char* out, const char* in, int64_t bytes) {
-  if constexpr (kMost >= kLeast) {
-    if (bytes < kMost) return move_few<kMost / 2, kLeast>(out, in, bytes);
-    move_ends<kMost>(out, in, bytes);
-  }
-}
-
-// A run of bytes. Not memcpy: what processors have for copies is slow, up to ten times, where the
-// low bits of both addresses are alike.
-template <int kSize>
-inline void move_run(char* out, const char* in, int64_t bytes) {
-  if (bytes < kVectorBytes) return move_few<kVectorBytes / 2, kSize>(out, in, bytes);
-  int64_t i = 0;
-  for (; i + 4 * kVectorBytes <= bytes; i += 4 * kVectorBytes) {
-    char vectors[4 * kVectorBytes];
-    std::memcpy(vectors, in + i, sizeof(vectors));
-    std::memcpy(out + i, vectors, sizeof(vectors));
-  }
-  for (; i + kVectorBytes <= bytes; i += kVectorBytes) move_word<kVectorBytes>(out + i, in + i);
-  if (i < bytes) move_word<kVectorBytes>(out + bytes - kVectorBytes, in + bytes - kVectorBytes);
-}
 
 // A tile of kRows words of kSize bytes; a row of it is a vector of kBytes.
 template <int kSize, int kBytes>
@@ -256,21 +177,40 @@ struct [[gnu::packed, gnu::may_alias]] Packed {
   Lane<kSize> word;
 };
 
-// Every second word. A word is the lower half of one twice as wide, and halves of those are what
-// processors are quick at; the last of them would reach beyond the row.
+// Every second word of two vectors, the first or the second of each pair.
+template <int kFirst, class Vector, int... kLane>
+Vector seconds_of(const char* in, std::integer_sequence<int, kLane...>) {
+  Vector a, b;
+  std::memcpy(&a, in, sizeof(a));
+  std::memcpy(&b, in + sizeof(a), sizeof(b));
+  return __builtin_shufflevector(a, b, (2 * kLane + kFirst)...);
+}
+
+// Every second word. The last of them is read with the one before it: what follows may not be ours.
+// Of small ones, a word is the lower half of one twice as wide, which processors are quick at.
 template <int kSize>
 void copy_seconds(char* out, const char* in, int64_t n) {
-  if (n == 0) return;
-  if constexpr (kSize <= 4) {
+  int64_t i = 0;
+  if constexpr (kSize == 4 || kSize == 8) {
+    constexpr int kLanes = kVectorBytes / kSize;
+    constexpr std::make_integer_sequence<int, kLanes> kAll;
+    typedef Lane<kSize> Vector __attribute__((vector_size(kVectorBytes)));
+    const auto put = [&](int64_t at, Vector words) {
+      std::memcpy(out + at * kSize, &words, kVectorBytes);
+    };
+    if (n > kLanes) {
+      for (; i + kLanes < n; i += kLanes) put(i, seconds_of<0, Vector>(in + i * 2 * kSize, kAll));
+      i = n - kLanes;
+      return put(i, seconds_of<1, Vector>(in + (2 * i - 1) * kSize, kAll));
+    }
+  } else if constexpr (kSize < 4) {
     auto* to = reinterpret_cast<Loose<kSize>*>(out);
     const auto* from = reinterpret_cast<const Packed<2 * kSize>*>(in);
     constexpr int kShift = std::endian::native == std::endian::little ? 0 : 8 * kSize;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i].word >> kShift);
-    move_word<kSize>(out + (n - 1) * kSize, in + (n - 1) * 2 * kSize);
-  } else {
-    for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in + i * 2 * kSize);
+    for (i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i].word >> kShift);
   }
+  for (; i < n; ++i) move_word<kSize>(out + i * kSize, in + i * 2 * kSize);
 }
 
 // The words before `in` too, the last of which comes first. What lies `ahead` is read soon: where
@@ -336,8 +276,33 @@ void copy_short_rows(const MoveBlock& b, int64_t bytes) {
   }
 }
 
+// Each row repeats one word. The last vector may overlap the one before.
+template <int kSize>
+void repeat_words(const MoveBlock& b) {
+  constexpr int64_t kLanes = kVectorBytes / kSize;
+  typedef Lane<kSize> Vector __attribute__((vector_size(kVectorBytes)));
+  for (int64_t r = 0; r < b.rows; ++r) {
+    char* const out = b.out + r * b.out_row;
+    Lane<kSize> word;
+    move_word<kSize>(reinterpret_cast<char*>(&word), b.in + r * b.in_row);
+    const Vector words = word - Vector{};
+    if (b.columns < kLanes) {
+      move_few<kVectorBytes / 2, kSize>(out, reinterpret_cast<const char*>(&words),
+                                        b.columns * kSize);
+      continue;
+    }
+    for (int64_t i = 0; i + kLanes <= b.columns; i += kLanes) {
+      std::memcpy(out + i * kSize, &words, kVectorBytes);
+    }
+    std::memcpy(out + (b.columns - kLanes) * kSize, &words, kVectorBytes);
+  }
+}
+
 template <int kSize>
 void copy_rows(const MoveBlock& b) {
+  if constexpr (kSize < 16) {
+    if (b.out_step == kSize && b.in_step == 0) return repeat_words<kSize>(b);
+  }
   const int64_t bytes = b.columns * kSize;
   if (bytes <= 2 * kVectorBytes && b.out_step == kSize && b.in_step == kSize) {
     return copy_short_rows<kVectorBytes, kSize>(b, bytes);

@@ -109,10 +109,14 @@ void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
   for (const TileLoop& instruction : program.instructions) {
-    in.clear();
-    to.clear();
-    for (const int slot : instruction.in) in.push_back(slots[static_cast<size_t>(slot)]);
-    for (const int slot : instruction.out) to.push_back(slots[static_cast<size_t>(slot)]);
+    in.resize(instruction.in.size());
+    to.resize(instruction.out.size());
+    for (size_t i = 0; i < in.size(); ++i) {
+      in[i] = slots[static_cast<size_t>(instruction.in[i])];
+    }
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = slots[static_cast<size_t>(instruction.out[i])];
+    }
     instruction.kernel(to.data(), in.data(), n);
   }
 }
@@ -156,19 +160,6 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   }
   // What repeats along short rows is written out in whole ones.
   repeats_row_ = repeats_row_ || (writes_rows && !has_rows_ && even_rows(shape_.back()) <= kTile);
-}
-
-int64_t BoundProgram::run_length(int64_t begin, int64_t most) const {
-  if (repeats_row_ &&
-      most >= shape_.back()) {  // whole rows, that end with a cache line if they can
-    const int64_t even = even_rows(shape_.back());
-    const int64_t unit = even <= most ? even : shape_.back();
-    return most / unit * unit - begin % unit;
-  }
-  if (!has_rows_) return most;
-  const int64_t left = shape_.back() - begin % shape_.back();
-  if (left <= most) return left;
-  return std::min(most, (left / ((left - 1) / most + 1) + 15) / 16 * 16);  // about equal parts
 }
 
 // What is transposed comes in strips of whole rows, so that a cache line is read once for all the
@@ -273,18 +264,57 @@ const char* TileRunner::in_strip(size_t operand, int64_t begin, int64_t n) {
   return nullptr;
 }
 
-// The operand's elements [begin, begin + n), if they are in one row.
-const char* TileRunner::in_row(const TileOperand& operand, int64_t begin, int64_t n) const {
-  const Dims& shape = bound_.shape_;
-  size_t i = shape.size() - 1;
-  const int64_t column = begin % shape[i];
-  if (column + n > shape[i]) return nullptr;
-  int64_t offset = column * operand.strides[i];
-  for (int64_t rest = begin / shape[i]; i-- > 0; rest /= shape[i]) {
-    // What is left is the outermost index.
-    offset += (i == 0 ? rest : rest % shape[i]) * operand.strides[i];
+int64_t TileRunner::run_length(int64_t begin, int64_t most) {
+  const int64_t row = bound_.shape_.empty() ? 0 : bound_.shape_.back();
+  if (bound_.repeats_row_ && most >= row) {  // whole rows, that end with a cache line if they can
+    const int64_t even = even_rows(row);
+    const int64_t unit = even <= most ? even : row;
+    return most / unit * unit - begin % unit;
   }
-  return operand.data + offset * static_cast<int64_t>(operand.size);
+  if (!bound_.has_rows_) return most;
+  if (begin != next_) go_to(begin);
+  const int64_t left = row - column_;
+  if (left <= most) return left;
+  return std::min(most, (left / ((left - 1) / most + 1) + 15) / 16 * 16);  // about equal parts
+}
+
+void TileRunner::go_to(int64_t begin) {
+  const Dims& shape = bound_.shape_;
+  const size_t last = shape.size() - 1;
+  next_ = begin;
+  column_ = begin % shape[last];
+  row_.resize(last);
+  int64_t rest = begin / shape[last];
+  for (size_t i = last; i-- > 0; rest /= shape[i]) row_[i] = rest % shape[i];
+  place_.resize(bound_.operands_.size());
+  for (size_t k = 0; k < place_.size(); ++k) {
+    const TileOperand& operand = bound_.operands_[k];
+    int64_t offset = column_ * operand.strides[last];
+    for (size_t i = 0; i < last; ++i) offset += row_[i] * operand.strides[i];
+    place_[k] = operand.data + offset * static_cast<int64_t>(operand.size);
+  }
+}
+
+// From one row at most to the begin of the next.
+void TileRunner::go_on(int64_t n) {
+  const Dims& shape = bound_.shape_;
+  const size_t last = shape.size() - 1;
+  const bool is_over = column_ + n == shape[last];
+  next_ += n;
+  column_ = is_over ? 0 : column_ + n;
+  size_t turned = last;  // the first dimension that begins again
+  while (is_over && turned > 0 && ++row_[turned - 1] == shape[turned - 1]) row_[--turned] = 0;
+  for (size_t k = 0; k < place_.size(); ++k) {
+    if (bound_.access_[k] != BoundProgram::Access::kInRows) continue;
+    const TileOperand& operand = bound_.operands_[k];
+    int64_t step = n * operand.strides[last];
+    if (is_over) {
+      for (size_t i = turned; i <= last; ++i) step -= shape[i] * operand.strides[i];
+      if (turned > 0) step += operand.strides[turned - 1];
+      for (size_t i = turned; i < last; ++i) step += operand.strides[i];
+    }
+    place_[k] += step * static_cast<int64_t>(operand.size);
+  }
 }
 
 // The operand's elements [begin, begin + n) into its slot: where they lie, or copied to its tile.
@@ -302,7 +332,8 @@ void TileRunner::find_elements(size_t i, int64_t begin, int64_t n) {
     return;
   }
   const bool is_row = access == Access::kInRows;
-  const char* place = is_row ? in_row(operand, begin, n) : in_strip(i, begin, n);
+  const bool is_within = column_ + n <= bound_.shape_.back();
+  const char* place = !is_row ? in_strip(i, begin, n) : is_within ? place_[i] : nullptr;
   if (place == nullptr) {
     held.place = nullptr;
     gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
@@ -319,6 +350,7 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   const TileLoops& program = bound_.program_;
   const size_t first_output = static_cast<size_t>(program.first_output());
   if (begin >= end_) end_ = begin + total_;
+  if (bound_.has_rows_ && begin != next_) go_to(begin);
   for (size_t i = 0; i < bound_.operands_.size(); ++i) {
     const TileOperand& operand = bound_.operands_[i];
     if (bound_.access_[i] == Access::kDirect) {
@@ -338,6 +370,12 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
   }
   run_loops(program, {slot_.data(), slot_.size()}, n);
+  if (!bound_.has_rows_) return;
+  if (column_ + n <= bound_.shape_.back()) {
+    go_on(n);
+  } else {
+    next_ = -1;
+  }
 }
 
 }  // namespace tensorlike

@@ -64,9 +64,6 @@ class BoundProgram {
   BoundProgram& operator=(const BoundProgram&) = delete;
 
   bool needs_tiles() const { return needs_tiles_; }
-  // How many elements from `begin` on a run should have, `most` at most. Where some operand lies in
-  // rows, runs that stay within one read it where it is; one short row is repeated by whole ones.
-  int64_t run_length(int64_t begin, int64_t most) const;
   // Whether the operand's elements lie in memory as those of the output.
   bool lies_in_order(size_t operand) const { return access_[operand] == Access::kDirect; }
 
@@ -96,6 +93,9 @@ class TileRunner {
  public:
   // Runs follow each other, and are of `total` elements together; more may follow.
   explicit TileRunner(const BoundProgram& bound, int64_t total = kTile);
+  // How many elements from `begin` on a run should have, `most` at most. Where some operand lies in
+  // rows, runs that stay within one read it where it is; one short row is repeated by whole ones.
+  int64_t run_length(int64_t begin, int64_t most);
   // Elements [begin, begin + n) of the outputs, into out[0], out[1], ...
   void run(int64_t begin, int64_t n, char* const* out);
 
@@ -111,7 +111,8 @@ class TileRunner {
   size_t plan_strips();
   void read_strip(Strip& strip, int64_t begin);
   const char* in_strip(size_t operand, int64_t begin, int64_t n);
-  const char* in_row(const TileOperand& operand, int64_t begin, int64_t n) const;
+  void go_to(int64_t begin);
+  void go_on(int64_t n);
   void find_elements(size_t operand, int64_t begin, int64_t n);
   char* tile(size_t slot) const;
 
@@ -124,6 +125,13 @@ class TileRunner {
     const char* place = nullptr;
     int64_t count = 0;
   };
+
+  // The element that comes next: its place in its row, the indices of the row, and where operands
+  // that lie in rows have it. Counted on from run to run.
+  int64_t next_ = -1;
+  int64_t column_ = 0;
+  SmallVector<int64_t, 6> row_;
+  SmallVector<const char*, 4> place_;
 
   SmallVector<char*, 12> slot_;
   SmallVector<Held, 4> held_;

@@ -121,7 +121,7 @@ void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
     TileRunner runner(bound, end - begin);
     SmallVector<char*, 4> out(outputs.size());
     for (int64_t at = begin; at < end;) {
-      const int64_t n = std::min(bound.run_length(at, step), end - at);
+      const int64_t n = std::min(runner.run_length(at, step), end - at);
       for (size_t i = 0; i < outputs.size(); ++i) {
         out[i] = outputs[i].data + static_cast<size_t>(at) * outputs[i].size;
       }

@@ -242,7 +242,7 @@ def test_a_cotangent_that_somebody_holds_is_not_written_over() -> None:
     assert part.tolist() == [1.0] * 3
 
 
-SIZE = 10_000  # too large for the short way of small tensors
+SIZE = 20_000  # too large for the short way of small tensors
 
 
 def a_chain(x: Tensor) -> Tensor:

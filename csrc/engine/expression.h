@@ -1,0 +1,21 @@
+// Expressions: of `x * y + z` the product is read by the sum and by nobody else. While the engine
+// runs launches at once, an operator whose result the next one of its expression reads waits for
+// that one, and both run as one chain (chain.h): what is passed on within an expression is not
+// written to memory. A line that ends has run.
+//
+// That a result is passed on is what the user's program looks like, and no promise. So it stays a
+// tensor that waits: who reads it after all gets its elements.
+#pragma once
+
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+// The embedder's answer to "does an operator of the expression that is being evaluated read what
+// this launch gives, and nothing else before it"; null where nobody knows.
+inline bool (*is_passed_on_by_user)() = nullptr;
+
+// Makes a launch part of an expression; false: it is none of one. `holds`: as for `launch`.
+bool launch_in_expression(const Op& op, Args args, int64_t holds, Values& out);
+
+}  // namespace tensorlike

@@ -151,3 +151,27 @@ def test_the_functions_of_the_core_are_read() -> None:
     names = {f.name.removeprefix("tensorlike::") for f in found if f.lines}
     assert {"apply", "Registry::link", "small_launch", "bind::call_function"} <= names
     assert sum(f.lines > 0 for f in found) > 2500
+
+
+# What a file names for itself: constants, variables of threads, classes, functions with bodies.
+OWN_NAME = re.compile(
+    r"^(?:(?:inline |static )*(?:constexpr|const|thread_local) [^=;({]*?\b(\w+)(?:\[\w*\])?"
+    r"(?: =|;|\{)"
+    r"|(?:class|struct|enum class|enum) (\w+)(?= (?:final )?(?:\{|:))"
+    r"|((?!namespace|return|else|extern)[A-Za-z_][\w:<>,&* ]*?\b\w+\([^;]*?\)) (?:const )?\{)",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_files_of_a_floor_name_different_things(floor: str) -> None:
+    """Without a cache of results the build compiles several of them together."""
+    owners: dict[str, list[str]] = {}
+    for file, text in SOURCES.items():
+        if not re.fullmatch(rf"{floor}/\w+(?<!_tu)\.cpp", file):
+            continue
+        found = {first or second or third for first, second, third in OWN_NAME.findall(text)}
+        for name in found:
+            if "::" not in name.partition("(")[0]:
+                owners.setdefault(name, []).append(file)
+    assert not {name: files for name, files in owners.items() if len(files) > 1}

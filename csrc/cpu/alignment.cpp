@@ -15,12 +15,12 @@ namespace tensorlike {
 namespace {
 
 // What all sequences are given, checked: the kernels read where the labels point.
-struct Sequences {
+struct AlignedSequences {
   int64_t steps, count, classes, longest, blank;
   const Array& log_probs;
   Array labels, inputs, targets;
 
-  Sequences(const Op& op, Arrays args, Workspace& workspace)
+  AlignedSequences(const Op& op, Arrays args, Workspace& workspace)
       : steps(args[0]->shape[0]),
         count(args[0]->shape[1]),
         classes(args[0]->shape[2]),
@@ -58,12 +58,12 @@ struct Path {
   std::vector<T> hop, scratch;
   CtcSequence sequence;
 
-  explicit Path(const Sequences& all)
+  explicit Path(const AlignedSequences& all)
       : classes(static_cast<size_t>(all.most_states())),
         hop(static_cast<size_t>(all.most_states() + kCtcMargin)),
         scratch(static_cast<size_t>(4 * (all.most_states() + kCtcMargin))) {}
 
-  const CtcSequence& of(const Sequences& all, int64_t n, bool keeps_all) {
+  const CtcSequence& of(const AlignedSequences& all, int64_t n, bool keeps_all) {
     const int64_t states = all.states(n);
     const int64_t* const labels = all.labels.as<int64_t>() + n * all.longest;
     for (int64_t s = 0; s < states; ++s) {
@@ -99,7 +99,7 @@ double loss_of(const CtcSequence& q, const T* last) {
 
 // Calls f(path, n) for all sequences.
 template <class T, class F>
-void for_sequences(const Sequences& all, F&& f) {
+void for_sequences(const AlignedSequences& all, F&& f) {
   const double work = static_cast<double>(all.steps) * static_cast<double>(all.most_states());
   BlockingRegion blocking(work * static_cast<double>(all.count) > 1e4);
   const int64_t grain = work > 2e3 ? 1 : std::max<int64_t>(all.count, 1);
@@ -113,7 +113,7 @@ void for_sequences(const Sequences& all, F&& f) {
 }
 
 template <class T>
-void run_losses(const Sequences& all, const Array& out) {
+void run_losses(const AlignedSequences& all, const Array& out) {
   const CtcKernels& kernels = kernel_table().ctc[out.dtype];
   const int64_t width = all.most_states() + kCtcMargin;
   for_sequences<T>(all, [&](Path<T>& path, int64_t n) {
@@ -126,7 +126,7 @@ void run_losses(const Sequences& all, const Array& out) {
 }
 
 template <class T>
-void run_gradient(const Sequences& all, const T* cotangent, const Array& out,
+void run_gradient(const AlignedSequences& all, const T* cotangent, const Array& out,
                   Workspace& workspace) {
   const CtcKernels& kernels = kernel_table().ctc[out.dtype];
   const int64_t whole = all.steps * (all.most_states() + kCtcMargin);
@@ -154,13 +154,13 @@ void run_gradient(const Sequences& all, const T* cotangent, const Array& out,
 }
 
 void ctc(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Sequences all(op, inputs, workspace);
+  const AlignedSequences all(op, inputs, workspace);
   const Array& out = *outputs[0];
   out.dtype == DType::kFloat32 ? run_losses<float>(all, out) : run_losses<double>(all, out);
 }
 
 void ctc_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Sequences all(op, inputs, workspace);
+  const AlignedSequences all(op, inputs, workspace);
   const Array& cotangent = *inputs[4];
   const Array& out = *outputs[0];
   out.dtype == DType::kFloat32 ? run_gradient(all, cotangent.as<float>(), out, workspace)

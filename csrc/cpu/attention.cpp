@@ -9,14 +9,14 @@
 
 namespace tensorlike {
 
-Matrices matrices(const Array& x, const Dims& batch) {
+AttentionMatrices matrices(const Array& x, const Dims& batch) {
   const size_t ndim = batch.size() + 2;
   const size_t missing = ndim - x.shape.size();
   // As `broadcast_to` has them, without an array of it.
   const auto stride = [&](size_t axis) {
     return axis < missing || x.shape[axis - missing] == 1 ? 0 : x.strides[axis - missing];
   };
-  Matrices found;
+  AttentionMatrices found;
   found.data = x.data;
   found.batch_strides.resize(batch.size());
   for (size_t i = 0; i < batch.size(); ++i) found.batch_strides[i] = stride(i);
@@ -55,9 +55,9 @@ constexpr double kAlone = 6e4;        // products: less than it costs to wake an
 constexpr int64_t kPackedKeys = 128;  // keys that are packed at once; a multiple of any panel's
 
 template <class T>
-class Forward {
+class AttentionForward {
  public:
-  Forward(const AttentionCall<T>& call, const Array& out)
+  AttentionForward(const AttentionCall<T>& call, const Array& out)
       : c_(call),
         out_(out.as<T>()),
         key_size_(c_.panels.packed_size(c_.sizes.width, c_.sizes.keys)),
@@ -167,7 +167,7 @@ void with_call(const Op& op, Arrays inputs, Arrays masks, Workspace& workspace, 
 void attention(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   if (outputs[0]->count == 0) return;
   with_call(op, inputs, inputs.subspan(3), workspace,
-            [&](const auto& call) { Forward(call, *outputs[0]).run(); });
+            [&](const auto& call) { AttentionForward(call, *outputs[0]).run(); });
 }
 
 void attention_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

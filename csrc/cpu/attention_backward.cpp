@@ -16,9 +16,9 @@ constexpr int64_t kLeastTiles = 2;
 constexpr int64_t kLeastParts = 16;  // of the whole batch, so that there is work for threads
 
 template <class T>
-class Backward {
+class AttentionBackward {
  public:
-  Backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients)
+  AttentionBackward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients)
       : c_(call),
         s_(call.sizes),
         cotangent_(matrices(cotangent, s_.batch)),
@@ -56,7 +56,7 @@ class Backward {
 
  private:
   struct Buffers {
-    Buffers(const Backward& b, Scratch& scratch)
+    Buffers(const AttentionBackward& b, Scratch& scratch)
         : weights(scratch, b.rows_, b.step()),
           dweights(scratch.take<T>(b.rows_ * b.step())),
           keys(scratch.take<T>(b.packed(b.s_.width, b.s_.keys))),
@@ -84,8 +84,8 @@ class Backward {
 
   // The stripes of a part of a head's queries.
   void add_part(int64_t head, int64_t part, const Buffers& b, T* dkey, T* dvalue) const {
-    const Matrices& key = c_.key;
-    const Matrices& value = c_.value;
+    const AttentionMatrices& key = c_.key;
+    const AttentionMatrices& value = c_.value;
     const T* keys = c_.at(key, head, 0);
     c_.panels.pack(b.keys, s_.width, keys, key.column_stride, key.row_stride, s_.width, s_.keys);
     c_.panels.pack(b.key_rows, s_.keys, keys, key.row_stride, key.column_stride, s_.keys, s_.width);
@@ -138,7 +138,7 @@ class Backward {
 
   const AttentionCall<T>& c_;
   const AttentionSizes& s_;
-  Matrices cotangent_;
+  AttentionMatrices cotangent_;
   T *dquery_, *dkey_, *dvalue_;
   int64_t stripes_ = 1;
   int64_t rows_ = 1;  // of a stripe, at most
@@ -149,7 +149,7 @@ class Backward {
 
 template <class T>
 void attention_backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients) {
-  Backward<T>(call, cotangent, gradients).run();
+  AttentionBackward<T>(call, cotangent, gradients).run();
 }
 
 template void attention_backward(const AttentionCall<float>&, const Array&, Arrays);

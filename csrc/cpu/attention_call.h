@@ -13,7 +13,7 @@
 namespace tensorlike {
 
 // A batch of matrices, with strides of 0 where it repeats.
-struct Matrices {
+struct AttentionMatrices {
   char* data = nullptr;
   Dims batch_strides;
   int64_t row_stride = 0, column_stride = 0;
@@ -31,7 +31,7 @@ struct Matrices {
 };
 
 // x as matrices that broadcast over a batch.
-Matrices matrices(const Array& x, const Dims& batch);
+AttentionMatrices matrices(const Array& x, const Dims& batch);
 
 // What is added to scores: a mask of booleans says which keys take part. Without memory where all
 // do; else its rows have room for whole rounds.
@@ -78,7 +78,7 @@ struct AttentionCall {
     mask_hides = masks[0]->dtype == DType::kBool;
   }
 
-  const T* at(const Matrices& x, int64_t head, int64_t row) const {
+  const T* at(const AttentionMatrices& x, int64_t head, int64_t row) const {
     return x.at<T>(head, sizes.batch, row);
   }
   double work() const {
@@ -108,7 +108,7 @@ struct AttentionCall {
   }
 
   AttentionSizes sizes;
-  Matrices query, key, value, mask;
+  AttentionMatrices query, key, value, mask;
   const AttentionKernels& kernels;
   Panels<T> panels;
   double scale;

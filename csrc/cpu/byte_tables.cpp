@@ -9,9 +9,9 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kLeast = 8192;              // elements that are worth a table
-constexpr size_t kLeastSteps = 4;             // of a program that takes longer than looking up
-constexpr int64_t kGrain = int64_t{1} << 18;  // elements that are worth a thread
+constexpr int64_t kLeast = 8192;                   // elements that are worth a table
+constexpr size_t kLeastSteps = 4;                  // of a program that takes longer than looking up
+constexpr int64_t kTableGrain = int64_t{1} << 18;  // elements that are worth a thread
 
 // Where the one operand of bytes is; all others are single numbers. Nothing: it is not so.
 std::optional<size_t> bytes_among(const Dims& shape, Arrays operands) {
@@ -46,7 +46,7 @@ bool run_by_table(const TileProgram& program, const Dims& shape, Arrays operands
   static const auto look_up = detail::byte_look_up(isa());
   const uint8_t* const x = operands[*place]->as<uint8_t>();
   uint8_t* const y = outputs[0]->as<uint8_t>();
-  parallel_for(outputs[0]->count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(outputs[0]->count, kTableGrain, [&](int64_t begin, int64_t end) {
     look_up(y + begin, x + begin, table, end - begin);
   });
   return true;

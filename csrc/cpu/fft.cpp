@@ -13,8 +13,8 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 8192;      // elements
-constexpr int64_t kKept = 4'000'000;  // elements of all plans that are kept
+constexpr int64_t kTransformGrain = 8192;  // elements
+constexpr int64_t kKept = 4'000'000;       // elements of all plans that are kept
 
 struct Plan {
   Plan(DType dtype, int64_t length, bool is_real)
@@ -82,7 +82,7 @@ void run_axis(FftLines lines, const Dims& shape, size_t axis, DType dtype) {
   const FftKernels& kernels = plan->kernels;
   const void* roots = plan->roots;
   const int64_t groups = (lines.lines + kernels.width - 1) / kernels.width;
-  const int64_t grain = std::max<int64_t>(1, kGrain / (lines.length * kernels.width));
+  const int64_t grain = std::max<int64_t>(1, kTransformGrain / (lines.length * kernels.width));
   parallel_for(groups, grain,
                [&](int64_t begin, int64_t end) { kernels.run(roots, lines, begin, end); });
 }
@@ -126,7 +126,7 @@ void fourier_transform(const Op& op, Arrays inputs, Arrays outputs, Workspace& w
   // What comes before the last pass back to real numbers needs a place of its own.
   const Array middle = is_to_real && axes.size() > 1 ? workspace.array(dtype, x.shape) : out;
   Passes passes(op, out.dtype);
-  BlockingRegion blocking(x.count > kGrain);
+  BlockingRegion blocking(x.count > kTransformGrain);
   const Array* latest = &x;
   const size_t last = axes.back();
   if (is_from_real) {

@@ -19,7 +19,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
+constexpr int64_t kProductGrain = 1 << 15;  // elements that are worth a thread
 
 bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
 
@@ -30,7 +30,7 @@ const int32_t* numbers(const Array& x, Dims shape, Workspace& workspace) {
 }
 
 // One product of matrices in order, or b of any strides.
-struct Product {
+struct IntegerProduct {
   int64_t m, n, k;
   const Array& a;
   const Array& b;
@@ -44,7 +44,7 @@ struct Product {
 // Signed bytes of the left operand have 128 added, unsigned ones of the right one 128 taken off,
 // and so have their zero points. Then (a - za) @ (b - zb) is a @ b - za * sums of columns of b - zb
 // * (sums of rows of a - k * za), in integers that wrap.
-void multiply_bytes(const Product& p, Workspace& workspace) {
+void multiply_bytes(const IntegerProduct& p, Workspace& workspace) {
   static const detail::IntegerTable& loops = detail::integer_table(isa());
   const uint8_t flip = p.b.dtype == DType::kUInt8 ? 128 : 0;
   const IntegerPanels panels(p.b.as<int8_t>() + p.b_from, p.k, p.n, p.b_row, p.b_column, flip,
@@ -57,12 +57,13 @@ void multiply_bytes(const Product& p, Workspace& workspace) {
   const bool is_any = std::any_of(less, less + p.n, [](int32_t one) { return one != 0; });
   int32_t* const sums_of_rows = workspace.take<int32_t>(p.m);
   const uint8_t* const a = p.a.as<uint8_t>() + p.a_from;
-  parallel_for(p.m, std::max<int64_t>(1, kGrain / (p.k + 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      sums_of_rows[i] = loops.lay_bytes(rows + i * row_bytes, panels.is_wide(), a + i * p.k, flips,
-                                        p.k, panels.row_numbers());
-    }
-  });
+  parallel_for(p.m, std::max<int64_t>(1, kProductGrain / (p.k + 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   sums_of_rows[i] = loops.lay_bytes(rows + i * row_bytes, panels.is_wide(),
+                                                     a + i * p.k, flips, p.k, panels.row_numbers());
+                 }
+               });
   int32_t* const start = workspace.take<int32_t>(panels.padded_columns());
   std::fill_n(start, panels.padded_columns(), 0);
   panels.multiply(
@@ -81,7 +82,7 @@ void multiply_bytes(const Product& p, Workspace& workspace) {
 }
 
 // Of any integers.
-void multiply_wide(const Product& p, Workspace& workspace) {
+void multiply_wide(const IntegerProduct& p, Workspace& workspace) {
   const Array whole = cast(p.a, DType::kInt32, workspace);
   const Array other = cast(p.b, DType::kInt32, workspace);
   int32_t* const a = workspace.take<int32_t>(p.m * p.k);
@@ -116,7 +117,7 @@ void matmul_integer(const Op&, Arrays inputs, Arrays outputs, Workspace& workspa
   BlockingRegion blocking(static_cast<double>(out.count) * static_cast<double>(k) > 4e6);
   const bool is_bytes = is_byte(a.dtype) && is_byte(inputs[1]->dtype);
   write_as(out, DType::kInt32, workspace, [&](const Array& y) {
-    const auto run = [&](const Product& product) {
+    const auto run = [&](const IntegerProduct& product) {
       is_bytes ? multiply_bytes(product, workspace) : multiply_wide(product, workspace);
     };
     if (inputs[1]->shape.size() == 2 && inputs[3]->shape.size() <= 2) {  // the batch is more rows
@@ -237,18 +238,19 @@ void requantized_convolution(const Op& op, Arrays inputs, Arrays outputs, Worksp
 
 template <class T>
 void quantise_by_range(const Array& x, Arrays outputs, Workspace& workspace) {
-  const int64_t parts = (x.count + kGrain - 1) / kGrain;
+  const int64_t parts = (x.count + kProductGrain - 1) / kProductGrain;
   std::vector<Range<T>> found(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t from = i * kGrain;
-      found[static_cast<size_t>(i)] = range_of(x.as<T>() + from, std::min(kGrain, x.count - from));
+      const int64_t from = i * kProductGrain;
+      found[static_cast<size_t>(i)] =
+          range_of(x.as<T>() + from, std::min(kProductGrain, x.count - from));
     }
   });
   for (const Range<T>& one : found) found[0].join(one);
   const ByteRange<T> range(found[0]);
   write_as(*outputs[0], DType::kUInt8, workspace, [&](const Array& y) {
-    parallel_for(x.count, kGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(x.count, kProductGrain, [&](int64_t begin, int64_t end) {
       range.convert(y.as<uint8_t>() + begin, x.as<T>() + begin, end - begin);
     });
   });

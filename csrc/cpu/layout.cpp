@@ -11,8 +11,8 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-constexpr int64_t kLong = 65536;
+constexpr int64_t kMoveGrain = 16384;
+constexpr int64_t kLongMove = 65536;
 
 // What is no view: the elements lie apart.
 void reshape(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {

@@ -11,12 +11,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 8192;     // elements: fewer are not worth another thread
-constexpr int64_t kLong = 131072;    // a row that several threads sort together
-constexpr int64_t kShare = 16384;    // keys that one thread sorts alone
-constexpr int64_t kJobs = 4;         // per thread, since the parts differ in size
-constexpr int64_t kFewKeys = 8;      // are sorted by insertion
-constexpr int64_t kTogether = 4096;  // elements of short rows that become keys together
+constexpr int64_t kOrderGrain = 8192;       // elements: fewer are not worth another thread
+constexpr int64_t kLong = 131072;           // a row that several threads sort together
+constexpr int64_t kShare = 16384;           // keys that one thread sorts alone
+constexpr int64_t kJobs = 4;                // per thread, since the parts differ in size
+constexpr int64_t kFewKeys = 8;             // are sorted by insertion
+constexpr int64_t kOrderedTogether = 4096;  // elements of short rows that become keys together
 
 // Buffers of a thread that sorts one row after another.
 template <class Key>
@@ -133,7 +133,7 @@ void over_rows(int64_t rows, int64_t n, F&& f) {
   if (n >= kLong) {
     f(int64_t{0}, rows);
   } else {
-    parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), f);
+    parallel_for(rows, std::max<int64_t>(1, kOrderGrain / std::max<int64_t>(n, 1)), f);
   }
 }
 
@@ -160,9 +160,9 @@ void restore_zeros(const KeyKernels& elements, const Key* from, Key* keys, int64
 template <class Key>
 void sort_values(const Array& x, int64_t n, bool descending, char* out) {
   const KeyKernels& kernels = kernel_table().keys[x.dtype];
-  const int64_t together = std::max<int64_t>(1, kTogether / n);
+  const int64_t together = std::max<int64_t>(1, kOrderedTogether / n);
   auto each = [](int64_t count, const auto& f) {
-    count >= kLong ? parallel_for(count, kGrain, f) : f(0, count);
+    count >= kLong ? parallel_for(count, kOrderGrain, f) : f(0, count);
   };
   over_rows(x.count / n, n, [&](int64_t begin, int64_t end) {
     with_key_sorter<Key>(n, [&](const auto& sort) {
@@ -295,7 +295,7 @@ Array swap_last(const Array& x, size_t axis) {
 
 void sort_rows(const Array& x, int64_t n, bool descending, const Array& out) {
   if (x.count == 0) return;
-  BlockingRegion blocking(x.count > kGrain);
+  BlockingRegion blocking(x.count > kOrderGrain);
   if (size_of(x.dtype) == 4) {
     sort_values<uint32_t>(x, n, descending, out.data);
   } else {
@@ -305,7 +305,7 @@ void sort_rows(const Array& x, int64_t n, bool descending, const Array& out) {
 
 void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions, int64_t wanted) {
   if (x.count == 0) return;
-  BlockingRegion blocking(x.count > kGrain);
+  BlockingRegion blocking(x.count > kOrderGrain);
   visit_order(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int64_t rows = x.count / n;

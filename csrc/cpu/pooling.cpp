@@ -12,7 +12,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements read by a thread at least
+constexpr int64_t kPoolGrain = 16384;  // elements read by a thread at least
 
 // Calls f(kernels, plane) for all planes; each reads about `work` elements.
 template <class F>
@@ -21,8 +21,8 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
   const Window& w = p.window;
   const int64_t taps = p.window.is_irregular ? 1 : std::min(w.taps(), w.in_size());
   const int64_t work = std::max<int64_t>(w.in_size(), 1) + w.out_size() * taps;
-  BlockingRegion blocking(p.planes * work > 4 * kGrain);
-  parallel_for(p.planes, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+  BlockingRegion blocking(p.planes * work > 4 * kPoolGrain);
+  parallel_for(p.planes, std::max<int64_t>(1, kPoolGrain / work), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) f(kernels, plane);
   });
 }

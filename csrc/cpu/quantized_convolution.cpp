@@ -17,12 +17,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr float kSmallest = 1e-30F;  // an image's largest element; as in the body of the op
-constexpr int64_t kPart = 1 << 14;   // elements whose largest is looked for together
+constexpr float kSmallestImage = 1e-30F;  // an image's largest element; as in the body of the op
+constexpr int64_t kPart = 1 << 14;        // elements whose largest is looked for together
 
 // What a quantised convolution computes, all in order.
 template <class T>
-struct Layer {
+struct ConvolutionLayer {
   const Convolution& c;
   const T* x;
   const T* scales;  // of each image
@@ -34,7 +34,7 @@ struct Layer {
 
 class Numbers : public WindowSums {
  public:
-  explicit Numbers(const Layer<float>& layer) : layer_(layer) {}
+  explicit Numbers(const ConvolutionLayer<float>& layer) : layer_(layer) {}
 
   void convert(void* to, const int32_t* sums, int64_t image, int64_t channel,
                int64_t n) const override {
@@ -48,10 +48,10 @@ class Numbers : public WindowSums {
   }
 
  private:
-  const Layer<float>& layer_;
+  const ConvolutionLayer<float>& layer_;
 };
 
-void run_bytes(const Layer<float>& layer, const Array& weight, Workspace& workspace) {
+void run_bytes(const ConvolutionLayer<float>& layer, const Array& weight, Workspace& workspace) {
   const auto allocate = [&](size_t bytes) { return workspace.bytes(bytes); };
   const IntegerWindows windows(layer.c, weight.as<int8_t>(), 0, weight.forms, allocate);
   float* const inverses = workspace.take<float>(layer.c.images);
@@ -63,7 +63,7 @@ void run_bytes(const Layer<float>& layer, const Array& weight, Workspace& worksp
 
 // The same with weights of any integers, and in double precision: as the body says it.
 template <class T>
-void run_wide(const Layer<T>& layer, const Array& weight, Workspace& workspace) {
+void run_wide(const ConvolutionLayer<T>& layer, const Array& weight, Workspace& workspace) {
   const Convolution& c = layer.c;
   const Array wide = prepared(weight, DType::kFloat64, workspace);
   const int64_t size = c.groups * c.x_size();
@@ -112,7 +112,7 @@ T* own_scales(const Convolution& c, const T* x, Workspace& workspace) {
   });
   T* const scales = workspace.take<T>(c.images);
   for (int64_t i = 0; i < c.images; ++i) {
-    T most = static_cast<T>(kSmallest);
+    T most = static_cast<T>(kSmallestImage);
     for (int64_t j = 0; j < parts; ++j) {
       const T one = found[i * parts + j];
       if (most < one || one != one) most = one;
@@ -122,7 +122,7 @@ T* own_scales(const Convolution& c, const T* x, Workspace& workspace) {
   return scales;
 }
 
-struct Operands {
+struct ConvolutionOperands {
   const Array& x;
   const Array& weight;
   const Array* scales;  // null: of the images themselves
@@ -131,8 +131,8 @@ struct Operands {
 };
 
 template <class T>
-void run_layer(const Convolution& c, const Operands& operands, const Activation& activation,
-               const Array& out, Workspace& workspace) {
+void run_layer(const Convolution& c, const ConvolutionOperands& operands,
+               const Activation& activation, const Array& out, Workspace& workspace) {
   const DType dtype = out.dtype;
   const auto spread = [&](const Array& x, int64_t n) {
     return prepared(broadcast_to(x, Dims{n}), dtype, workspace).as<T>();
@@ -141,13 +141,13 @@ void run_layer(const Convolution& c, const Operands& operands, const Activation&
   const int64_t channels = c.groups * c.out_channels;
   const T* const scales = operands.scales == nullptr ? own_scales(c, x.as<T>(), workspace)
                                                      : spread(*operands.scales, c.images);
-  const Layer<T> layer{c,
-                       x.as<T>(),
-                       scales,
-                       spread(operands.channel_scales, channels),
-                       spread(operands.bias, channels),
-                       out.as<T>(),
-                       activation};
+  const ConvolutionLayer<T> layer{c,
+                                  x.as<T>(),
+                                  scales,
+                                  spread(operands.channel_scales, channels),
+                                  spread(operands.bias, channels),
+                                  out.as<T>(),
+                                  activation};
   BlockingRegion blocking(c.work() > 4e6);
   const Array weight = contiguous(operands.weight, workspace);
   if constexpr (std::is_same_v<T, float>) {
@@ -156,7 +156,8 @@ void run_layer(const Convolution& c, const Operands& operands, const Activation&
   run_wide<T>(layer, weight, workspace);
 }
 
-void run(const Op& op, const Operands& operands, const Array& out, Workspace& workspace) {
+void run_convolution(const Op& op, const ConvolutionOperands& operands, const Array& out,
+                     Workspace& workspace) {
   const Convolution c = convolution_of(op, operands.x.shape, operands.weight.shape);
   if (out.count == 0) return;
   const Array* const reals[] = {&operands.x, &operands.channel_scales, &operands.bias,
@@ -169,12 +170,14 @@ void run(const Op& op, const Operands& operands, const Array& out, Workspace& wo
 }
 
 void quantized_convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  run(op, {*inputs[0], *inputs[1], inputs[2], *inputs[3], *inputs[4]}, *outputs[0], workspace);
+  run_convolution(op, {*inputs[0], *inputs[1], inputs[2], *inputs[3], *inputs[4]}, *outputs[0],
+                  workspace);
 }
 
 void dynamic_quantized_convolution(const Op& op, Arrays inputs, Arrays outputs,
                                    Workspace& workspace) {
-  run(op, {*inputs[0], *inputs[1], nullptr, *inputs[2], *inputs[3]}, *outputs[0], workspace);
+  run_convolution(op, {*inputs[0], *inputs[1], nullptr, *inputs[2], *inputs[3]}, *outputs[0],
+                  workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kQuantizedConvolutionKernels[] = {

@@ -42,7 +42,7 @@ struct Weight {
   const int32_t* zeros;
 };
 
-uint32_t bits(int32_t x) { return static_cast<uint32_t>(x); }
+uint32_t bits_of(int32_t x) { return static_cast<uint32_t>(x); }
 
 // gates = states @ weight.T + sums, of integers of any width, as the body of matmul_integer says.
 template <class T>
@@ -54,7 +54,7 @@ class WideProduct {
     columns_ = workspace.take<int32_t>(s.gates() * s.size);
     for (int64_t i = 0; i < s.gates() * s.size; ++i) {
       columns_[i] =
-          static_cast<int32_t>(bits(wide.as<int32_t>()[i]) - bits(weight.zeros[i / s.size]));
+          static_cast<int32_t>(bits_of(wide.as<int32_t>()[i]) - bits_of(weight.zeros[i / s.size]));
     }
     bytes_ = workspace.take<uint8_t>(s.size);
     rows_ = workspace.take<int32_t>(s.batch * s.size);
@@ -104,9 +104,9 @@ class ByteProduct {
     zeros_ = workspace.take<int32_t>(columns);
     for (int64_t j = 0; j < columns; ++j) {
       nothing_[j] = 0;
-      zeros_[j] = j < s.gates() ? static_cast<int32_t>(bits(weight.zeros[j]) - flip_) : 0;
-      of_columns_[j] = static_cast<int32_t>(bits(panels_.sums()[j]) -
-                                            static_cast<uint32_t>(s.size) * bits(zeros_[j]));
+      zeros_[j] = j < s.gates() ? static_cast<int32_t>(bits_of(weight.zeros[j]) - flip_) : 0;
+      of_columns_[j] = static_cast<int32_t>(bits_of(panels_.sums()[j]) -
+                                            static_cast<uint32_t>(s.size) * bits_of(zeros_[j]));
       has_zeros_ = has_zeros_ || zeros_[j] != 0;
     }
     rows_ = workspace.take<char>(s.batch * panels_.row_bytes());

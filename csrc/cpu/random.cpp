@@ -11,7 +11,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kRandomGrain = 16384;
 
 RandomStream stream_of(const Op& op) {
   return {static_cast<uint64_t>(op.get<int64_t>("key")),
@@ -23,8 +23,8 @@ template <class Draw>
 void draw_into(const Array& out, DType dtype, Workspace& workspace, Draw&& draw) {
   write_as(out, dtype, workspace, [&](const Array& drawn) {
     const int64_t width = static_cast<int64_t>(size_of(dtype));
-    BlockingRegion blocking(drawn.count > kGrain);
-    parallel_for(drawn.count, kGrain, [&](int64_t begin, int64_t end) {
+    BlockingRegion blocking(drawn.count > kRandomGrain);
+    parallel_for(drawn.count, kRandomGrain, [&](int64_t begin, int64_t end) {
       draw(static_cast<void*>(drawn.data + begin * width), end - begin, begin);
     });
   });

@@ -12,11 +12,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kChunk = 65536;   // elements of one partial result: fixed, so that results do not
-                                    // depend on the number of threads
+constexpr int64_t kReduceChunk = 65536;  // elements of one partial result: fixed, so that results
+                                         // do not depend on the number of threads
 constexpr int64_t kColumns = 4096;  // accumulators that stay in cache
-constexpr int64_t kParts = 16;      // of the rows, as long as they have kChunk to 8 kChunk elements
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kParts =
+    16;  // of the rows, as long as they have kReduceChunk to 8 kReduceChunk elements
+constexpr int64_t kReduceGrain = 16384;
 constexpr int64_t kBuffer = kTile * 16;  // bytes of elements of any dtype that are folded together
 
 // The dimensions in the order in which a reduction walks them: kept ones, reduced ones, and, for
@@ -55,13 +56,13 @@ class Reducer {
   void run() {
     const int64_t kept = element_count(plan_.kept_shape);
     if (kept == 0) return;
-    BlockingRegion blocking(kept * std::max<int64_t>(count_, 1) > 2 * kGrain);
+    BlockingRegion blocking(kept * std::max<int64_t>(count_, 1) > 2 * kReduceGrain);
     if (in_columns_) {
       columns(kept);
-    } else if (kept < 16 && count_ > 2 * kChunk) {
+    } else if (kept < 16 && count_ > 2 * kReduceChunk) {
       for (int64_t i = 0; i < kept; ++i) one_in_chunks(i);
     } else {
-      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(count_, 1));
+      const int64_t grain = std::max<int64_t>(1, kReduceGrain / std::max<int64_t>(count_, 1));
       parallel_for(kept, grain, [&](int64_t begin, int64_t end) { rows(begin, end); });
     }
   }
@@ -178,7 +179,7 @@ class Reducer {
 
   // A long reduction into few results: partial results side by side, joined in order.
   void one_in_chunks(int64_t i) const {
-    const int64_t chunks = (count_ + kChunk - 1) / kChunk;
+    const int64_t chunks = (count_ + kReduceChunk - 1) / kReduceChunk;
     const size_t width = kernel_.accumulator;
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
     char* accumulators = partial->data();
@@ -193,7 +194,7 @@ class Reducer {
         char* acc = accumulators + static_cast<size_t>(c) * width;
         folding.start(acc, 1);
         if (is_decided.load(std::memory_order_relaxed)) continue;
-        fold(folding, runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
+        fold(folding, runner, acc, i, c * kReduceChunk, std::min(count_, (c + 1) * kReduceChunk));
         if (may_stop && kernel_.is_decided(acc)) {
           is_decided.store(true, std::memory_order_relaxed);
         }
@@ -215,7 +216,7 @@ class Reducer {
 
   Columns shared_columns(int64_t kept) const {
     const int64_t inner = plan_.kept_shape.back();
-    const int64_t chunk = kChunk / std::min(inner, kColumns);
+    const int64_t chunk = kReduceChunk / std::min(inner, kColumns);
     const int64_t rows = std::max<int64_t>(64, std::clamp(count_ / kParts, chunk, 8 * chunk));
     const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
     int64_t width = std::min(inner, bound_ ? kTile : kColumns);
@@ -233,7 +234,7 @@ class Reducer {
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(tiles * c.parts) * bytes);
     char* accumulators = partial->data();
     const int64_t work = std::max<int64_t>(1, std::min(count_, c.rows) * c.width);
-    parallel_for(tiles * c.parts, std::max<int64_t>(1, kGrain / work),
+    parallel_for(tiles * c.parts, std::max<int64_t>(1, kReduceGrain / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t job = begin; job < end; ++job) {
                      // Neighbours in a row of the input follow each other.
@@ -243,12 +244,13 @@ class Reducer {
                      column_part(c, tile, part, accumulators + static_cast<size_t>(place) * bytes);
                    }
                  });
-    parallel_for(
-        tiles, std::max<int64_t>(1, kGrain / (c.width * c.parts)), [&](int64_t begin, int64_t end) {
-          for (int64_t tile = begin; tile < end; ++tile) {
-            join_parts(c, tile, accumulators + static_cast<size_t>(tile * c.parts) * bytes, bytes);
-          }
-        });
+    parallel_for(tiles, std::max<int64_t>(1, kReduceGrain / (c.width * c.parts)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t tile = begin; tile < end; ++tile) {
+                     join_parts(c, tile, accumulators + static_cast<size_t>(tile * c.parts) * bytes,
+                                bytes);
+                   }
+                 });
   }
 
   void join_parts(const Columns& c, int64_t tile, char* first, size_t bytes) const {

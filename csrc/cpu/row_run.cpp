@@ -17,7 +17,7 @@ constexpr int64_t kLineRows = 16;           // neighbouring rows that share a ca
 constexpr int64_t kGoodRows = 64;           // that share several: memory is quick at those
 constexpr int64_t kTurned = 128;            // elements of a row that are turned together
 constexpr int64_t kTurnedElements = 65536;  // of a block of rows that are turned
-constexpr int64_t kParts = 64;              // of a sum over rows
+constexpr int64_t kRowParts = 64;           // of a sum over rows
 constexpr int64_t kPartRows = 16;           // at least, so that partial sums stay small beside x
 
 }  // namespace
@@ -223,7 +223,7 @@ void RowRun::run(RowProgram program, double parameter) {
   }
   // The parts of a sum depend on the shape alone, never on the threads.
   int64_t unit = block_rows_;
-  if (sum_bytes > 0) unit = std::max(kPartRows, (rows_ + kParts - 1) / kParts);
+  if (sum_bytes > 0) unit = std::max(kPartRows, (rows_ + kRowParts - 1) / kRowParts);
   const int64_t units = (rows_ + unit - 1) / unit;
   const int64_t parts = sum_bytes > 0 ? units : 0;
   const size_t partial_bytes = static_cast<size_t>(parts) * sum_bytes;

@@ -10,9 +10,9 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-constexpr int64_t kChunk = 65536;  // elements; fixed, so that results do not depend on threads
-constexpr int64_t kColumns = 512;
+constexpr int64_t kScanGrain = 16384;
+constexpr int64_t kScanChunk = 65536;  // elements; fixed, so that results do not depend on threads
+constexpr int64_t kScanColumns = 512;
 constexpr int64_t kWidest = 16;  // bytes of an accumulator, of which complex numbers take all
 
 class Scanner {
@@ -24,20 +24,20 @@ class Scanner {
         n_(x.shape[axis]),
         inner_(element_count({x.shape.begin() + axis + 1, x.shape.end()})),
         reverse_(reverse),
-        width_(std::min(inner_, kColumns)),
-        tiles_((inner_ + kColumns - 1) / kColumns),
-        rows_(std::max<int64_t>(1, kChunk / std::max<int64_t>(width_, 1))),
+        width_(std::min(inner_, kScanColumns)),
+        tiles_((inner_ + kScanColumns - 1) / kScanColumns),
+        rows_(std::max<int64_t>(1, kScanChunk / std::max<int64_t>(width_, 1))),
         chunks_((n_ + rows_ - 1) / rows_) {}
 
   // `out` has `extra` more rows than x: one before the first, for the identity, or none.
   void run(const Array& out, int64_t extra, Workspace& workspace) const {
     if (inner_ == 0 || out.size() == 0) return;
-    BlockingRegion blocking(x_.size() > kGrain);
+    BlockingRegion blocking(x_.size() > kScanGrain);
     const int64_t lines = out.size() / ((n_ + extra) * inner_) * tiles_;
     const int64_t bytes = width_ * kWidest;
     char* totals = workspace.take<char>(lines * std::max<int64_t>(chunks_, 1) * bytes);
     const int64_t work = std::max<int64_t>(1, std::min(n_, rows_) * width_);
-    const int64_t grain = std::max<int64_t>(1, kGrain / work);
+    const int64_t grain = std::max<int64_t>(1, kScanGrain / work);
     parallel_for(lines * (chunks_ - 1), grain, [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
         const Piece piece = piece_of(job / (chunks_ - 1), job % (chunks_ - 1));
@@ -46,16 +46,18 @@ class Scanner {
         kernels_.total(acc, x_.data + piece.offset * size_, piece.rows, piece.width, step());
       }
     });
-    parallel_for(lines, std::max<int64_t>(1, kGrain / (chunks_ + 1)), [&](int64_t b, int64_t e) {
-      for (int64_t line = b; line < e; ++line) {
-        char* first = totals + line * std::max<int64_t>(chunks_, 1) * bytes;
-        kernels_.start(first, width_);
-        // All that is combined here commutes: what lies before may be the right operand.
-        for (int64_t c = 1; c < chunks_; ++c) {
-          kernels_.join(first + c * bytes, first + (c - 1) * bytes, width_);
-        }
-      }
-    });
+    parallel_for(lines, std::max<int64_t>(1, kScanGrain / (chunks_ + 1)),
+                 [&](int64_t b, int64_t e) {
+                   for (int64_t line = b; line < e; ++line) {
+                     char* first = totals + line * std::max<int64_t>(chunks_, 1) * bytes;
+                     kernels_.start(first, width_);
+                     // All that is combined here commutes: what lies before may be the right
+                     // operand.
+                     for (int64_t c = 1; c < chunks_; ++c) {
+                       kernels_.join(first + c * bytes, first + (c - 1) * bytes, width_);
+                     }
+                   }
+                 });
     parallel_for(lines * chunks_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
         const Piece piece = piece_of(job / chunks_, job % chunks_);
@@ -75,10 +77,10 @@ class Scanner {
   int64_t step() const { return reverse_ ? -inner_ : inner_; }
 
   Piece piece_of(int64_t line, int64_t chunk) const {
-    const int64_t at = line % tiles_ * kColumns;
+    const int64_t at = line % tiles_ * kScanColumns;
     const int64_t first = chunk * rows_;
     const int64_t row = reverse_ ? n_ - 1 - first : first;
-    return {line, chunk, std::min(rows_, n_ - first), std::min(kColumns, inner_ - at),
+    return {line, chunk, std::min(rows_, n_ - first), std::min(kScanColumns, inner_ - at),
             (line / tiles_ * n_ + row) * inner_ + at};
   }
 

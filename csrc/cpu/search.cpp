@@ -13,7 +13,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kSearchGrain = 8192;
 constexpr int kTogether = 16;  // searches whose steps overlap: each waits for memory
 
 // The keys of x1, rows of `n`, each in the order that `sorter` gives (null: as it is).
@@ -76,8 +76,8 @@ void searchsorted(const Op& op, Arrays inputs, Arrays outputs, Workspace& worksp
     using T = typename decltype(tag)::type;
     using Key = typename SortKey<T>::Key;
     const Key* keys = keys_of<T>(op, sorted, n, sorter.as<int64_t>(), workspace);
-    BlockingRegion blocking(wanted.count > kGrain);
-    parallel_for(rows * pieces, kGrain / kTogether, [&](int64_t begin, int64_t end) {
+    BlockingRegion blocking(wanted.count > kSearchGrain);
+    parallel_for(rows * pieces, kSearchGrain / kTogether, [&](int64_t begin, int64_t end) {
       for (int64_t piece = begin; piece < end; ++piece) {
         const int64_t first = piece % pieces * kTogether;
         const int64_t at = piece / pieces * row + first;
@@ -189,7 +189,7 @@ void find_unique(const Op&, Arrays inputs, Specs& outputs, Workspace& workspace)
   const auto found = std::make_shared<Unique>();
   workspace.found = found;
   const Array x = prepared(*inputs[0], order_dtype(inputs[0]->dtype), workspace);
-  BlockingRegion blocking(x.count > kGrain);
+  BlockingRegion blocking(x.count > kSearchGrain);
   visit_compute(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex<T> && !std::is_same_v<T, bool>) {
@@ -228,7 +228,7 @@ void unique(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
   int64_t* inverse = asked("inverse");
   int64_t* counts = asked("counts");
   const int64_t groups = outputs[0]->count;
-  BlockingRegion blocking(found.elements.count > kGrain);
+  BlockingRegion blocking(found.elements.count > kSearchGrain);
   write_as(*outputs[0], found.elements.dtype, workspace, [&](const Array& values) {
     visit_compute(values.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;

@@ -14,11 +14,11 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-constexpr int64_t kChunk = 131072;      // elements of a long row that one thread selects from
-constexpr int64_t kFewBest = 1024;      // more than these are not selected chunk by chunk
-constexpr int64_t kSortedAtOnce = 128;  // elements: words of 8 bytes, sorted within registers
-constexpr int64_t kVector = 64;         // bytes that may be written beyond what is asked for
+constexpr int64_t kSelectGrain = 16384;
+constexpr int64_t kSelectChunk = 131072;  // elements of a long row that one thread selects from
+constexpr int64_t kFewBest = 1024;        // more than these are not selected chunk by chunk
+constexpr int64_t kSortedAtOnce = 128;    // elements: words of 8 bytes, sorted within registers
+constexpr int64_t kVector = 64;           // bytes that may be written beyond what is asked for
 
 // The same for a row, of which only what lies between two keys of a sample is moved. Nothing: the
 // place does not lie there, or this level has no quick way to tell.
@@ -82,8 +82,8 @@ void positions_at(const Array& x, int64_t n, int64_t place, bool largest, int64_
       positions[r] = position_at(x.as<T>() + r * n, n, place, largest, keys);
     }
   };
-  if (n > kChunk) return each(0, rows, workspace.take<Key>(room));
-  parallel_for(rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  if (n > kSelectChunk) return each(0, rows, workspace.take<Key>(room));
+  parallel_for(rows, std::max<int64_t>(1, kSelectGrain / n), [&](int64_t begin, int64_t end) {
     Scratch scratch(static_cast<size_t>(room) * sizeof(Key));
     each(begin, end, scratch.take<Key>(room));
   });
@@ -133,13 +133,13 @@ template <class T, class Record>
 void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
   using Select = Selection<typename SortKey<T>::Key, Record>;
   const int64_t rows = x.count / n;
-  const int64_t chunks = k <= kFewBest ? (n + kChunk - 1) / kChunk : 1;
+  const int64_t chunks = k <= kFewBest ? (n + kSelectChunk - 1) / kSelectChunk : 1;
   const auto write = [&](int64_t row, Select& best) {
     int64_t* to = positions + row * k;
     for (const auto& record : best.finish()) *to++ = record.position();
   };
   if (chunks == 1) {
-    parallel_for(rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, std::max<int64_t>(1, kSelectGrain / n), [&](int64_t begin, int64_t end) {
       Select best(k);
       for (int64_t r = begin; r < end; ++r) {
         add_elements(x.as<T>() + r * n, 0, n, k, largest, best);
@@ -151,10 +151,10 @@ void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* po
   std::vector<std::vector<Record>> found(static_cast<size_t>(rows * chunks));
   parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
-      const int64_t first = job % chunks * kChunk;
+      const int64_t first = job % chunks * kSelectChunk;
       Select best(k);
-      add_elements(x.as<T>() + job / chunks * n, first, std::min(n, first + kChunk), k, largest,
-                   best);
+      add_elements(x.as<T>() + job / chunks * n, first, std::min(n, first + kSelectChunk), k,
+                   largest, best);
       found[static_cast<size_t>(job)] = best.finish();
     }
   });
@@ -184,7 +184,7 @@ struct Window {
 void rank_few(const Array& x, const Window& window, int64_t* positions) {
   const int64_t n = x.shape.back();
   const KeyKernels& elements = kernel_table().keys[x.dtype];
-  parallel_for(x.count / n, kGrain / n, [&](int64_t begin, int64_t end) {
+  parallel_for(x.count / n, kSelectGrain / n, [&](int64_t begin, int64_t end) {
     elements.places(positions + begin * window.k, x.data + begin * n * size_of(x.dtype),
                     end - begin, n, window.skip, window.k, window.largest);
   });
@@ -206,7 +206,7 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
   if (values.count == 0) return;
   const int64_t n = rows.shape.back();
   const int64_t k = window.k;
-  BlockingRegion blocking(rows.count > kGrain);
+  BlockingRegion blocking(rows.count > kSelectGrain);
   visit_order(rows.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (n <= kFewRanked) {

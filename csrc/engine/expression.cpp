@@ -8,7 +8,7 @@ namespace tensorlike {
 namespace {
 
 // Elements: to wait costs about two microseconds, which are saved from so many on.
-constexpr int64_t kLeast = 32768;
+constexpr int64_t kLeastInExpression = 32768;
 
 }  // namespace
 
@@ -18,11 +18,11 @@ bool launch_in_expression(const Op& op, Args args, int64_t holds, Values& out) {
     return std::any_of(args.begin(), args.end(),
                        [&](Value* arg) { return is_so(*static_cast<RawTensor*>(arg)); });
   };
-  if (!has([](const RawTensor& x) { return x.count >= kLeast; })) return false;
+  if (!has([](const RawTensor& x) { return x.count >= kLeastInExpression; })) return false;
   const bool is_passed_on = is_passed_on_by_user != nullptr && is_passed_on_by_user();
   if (!is_passed_on && !has([](const RawTensor& x) { return bool(x.pending); })) return false;
   const LazyNode::Operator reader{is_passed_on, holds + 1};
-  if (!push_lazily(op, args, kLeast, reader, out)) return false;
+  if (!push_lazily(op, args, kLeastInExpression, reader, out)) return false;
   if (!is_passed_on) static_cast<RawTensor&>(*out[0]).ready("the expression ends");
   return true;
 }

@@ -8,11 +8,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kMostBytes = 8 << 20;  // of images and results that are written down together
+constexpr int64_t kMostApartBytes = 8
+                                    << 20;  // of images and results that are written down together
 
 thread_local ScratchBuffer t_images;
 thread_local ScratchBuffer t_results;
-thread_local ScratchBuffer t_sums;
+thread_local ScratchBuffer t_apart_sums;
 
 // One dimension, for the results `phase`, phase + dilation, ...: position p of the image of its own
 // is that of the whole at first + p * dilation.
@@ -111,7 +112,7 @@ void over_images(const Convolution& c, F&& f) {
   const int64_t size = Phases{c, true}.elements(1) + Phases{c, false}.elements(1);
   const int64_t bytes = size * int64_t{sizeof(T)};
   const detail::Split parts =
-      detail::split_at_most(c.images, std::max<int64_t>(1, kMostBytes / bytes));
+      detail::split_at_most(c.images, std::max<int64_t>(1, kMostApartBytes / bytes));
   for (int64_t part = 0; part < parts.count; ++part) f(parts.begin(part), parts.size(part));
 }
 
@@ -176,7 +177,7 @@ template <class T>
 void weight_gradient_apart(const Convolution& c, const T* x, const T* dy, T* dweight,
                            const OwnDots<T>& multiply) {
   const Phases images{c, true}, results{c, false};
-  ScratchLoan images_loan(t_images), results_loan(t_results), sums_loan(t_sums);
+  ScratchLoan images_loan(t_images), results_loan(t_results), sums_loan(t_apart_sums);
   const int64_t size = c.groups * c.out_channels * c.rows();
   over_images<T>(c, [&](int64_t first, int64_t count) {
     T* const own_x = images_loan.reserve<T>(images.elements(count));

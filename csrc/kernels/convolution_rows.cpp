@@ -7,11 +7,11 @@
 namespace tensorlike {
 namespace {
 
-thread_local ScratchBuffer t_rows;
-thread_local ScratchBuffer t_sums;
+thread_local ScratchBuffer t_window_rows;
+thread_local ScratchBuffer t_row_sums;
 
 constexpr int64_t kMostDots = 8;  // windows that are rows
-constexpr int64_t kMostElements = 1024 * 1024;
+constexpr int64_t kMostRowElements = 1024 * 1024;
 
 // The taps [first, last) of a line of a window that lie within the input.
 struct Taps {
@@ -62,7 +62,7 @@ void gather_windows(const Convolution& c, const T* x, int64_t group, T* rows) {
 }  // namespace
 
 bool has_rows(const Convolution& c) {
-  return c.images * c.window.out_size() <= kMostElements / std::max<int64_t>(c.rows(), 1);
+  return c.images * c.window.out_size() <= kMostRowElements / std::max<int64_t>(c.rows(), 1);
 }
 
 template <class T>
@@ -84,7 +84,7 @@ void convolve_rows(const Convolution& c, const T* x, const T* weight, const T* b
                    KeptForms* forms) {
   const int64_t windows = c.window.out_size(), count = c.images * windows, n = c.out_channels;
   const bool is_few = count <= kMostDots;
-  ScratchLoan rows_loan(t_rows), sums_loan(t_sums);
+  ScratchLoan rows_loan(t_window_rows), sums_loan(t_row_sums);
   T* const rows = rows_loan.reserve<T>(count * c.rows());
   T* const sums = sums_loan.reserve<T>(count * n);
   const int64_t of_window = is_few ? n : 1, of_channel = is_few ? 1 : count;

@@ -11,12 +11,12 @@ namespace {
 thread_local ScratchBuffer t_summands;
 
 // Elements that are written down at once: as many as the second-level cache holds.
-constexpr int64_t kMostElements = 128 * 1024;
+constexpr int64_t kMostScattered = 128 * 1024;
 
 // Channels of a group that are made at once.
 int64_t channels_at_once(const Convolution& c) {
   const int64_t each = c.window.taps() * c.window.out_size();
-  return std::clamp<int64_t>(kMostElements / std::max<int64_t>(each, 1), 1, c.in_channels);
+  return std::clamp<int64_t>(kMostScattered / std::max<int64_t>(each, 1), 1, c.in_channels);
 }
 
 // What the windows hand back through one tap, added to a channel.
@@ -54,7 +54,7 @@ void add_taps(const Window& w, const T* summands, T* to) {
 }  // namespace
 
 bool has_scattered(const Convolution& c) {
-  return c.window.taps() > 1 && c.window.taps() * c.window.out_size() <= 8 * kMostElements;
+  return c.window.taps() > 1 && c.window.taps() * c.window.out_size() <= 8 * kMostScattered;
 }
 
 template <class T>

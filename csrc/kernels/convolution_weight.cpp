@@ -14,29 +14,29 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kPositions = 1024;  // long dots whose rows of dy stay in the L1 cache
-constexpr int64_t kOperandBytes = 1024 * 1024;
-constexpr int64_t kSlack = 16;  // elements that gathering may write beyond the end
+constexpr int64_t kGatheredBytes = 1024 * 1024;
+constexpr int64_t kGatherSlack = 16;  // elements that gathering may write beyond the end
 // The least number of jobs. It does not depend on the number of threads, because the order in which
 // elements are added up depends on it: results are the same on any machine.
-constexpr int64_t kJobs = 32;
+constexpr int64_t kWeightJobs = 32;
 constexpr int64_t kSumsBytes = 4 << 20;  // the most memory that sums of jobs may take together
 
-thread_local ScratchBuffer t_operand;
+thread_local ScratchBuffer t_gathered;
 thread_local ScratchBuffer t_gradient;
-thread_local ScratchBuffer t_sums;
+thread_local ScratchBuffer t_weight_sums;
 
 // One thread's work: some of the strips, some of the channels of x.
 template <class T>
 class WeightDots {
  public:
   WeightDots(const Convolution& c, const Strips& strips, const T* x, const T* dy)
-      : c_(c), strips_(strips), x_(x), dy_(dy), operand_(t_operand), gradient_(t_gradient) {}
+      : c_(c), strips_(strips), x_(x), dy_(dy), operand_(t_gathered), gradient_(t_gradient) {}
 
   // Adds to sums[out_channels, rows].
   void add(int64_t strip, int64_t group, int64_t channel, int64_t channels, T* sums) {
     arrange(strip, channels);
     const int64_t size = c_.window.in_size();
-    T* operand = operand_.template reserve<T>(channels * layout_.channel_size + kSlack);
+    T* operand = operand_.template reserve<T>(channels * layout_.channel_size + kGatherSlack);
     const PlaceRun& first = runs_.front();
     const int64_t image = strips_.is_joint() ? 0 : first.image;
     const T* from = x_ + ((image * c_.groups + group) * c_.in_channels + channel) * size;
@@ -105,14 +105,14 @@ void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
   layout.arrange(c.window, strips[0], strips.is_joint(), 0);
   const int64_t bytes = layout.channel_size * static_cast<int64_t>(sizeof(T));
   const detail::Split blocks =
-      detail::split_at_most(c.in_channels, std::max<int64_t>(1, kOperandBytes / bytes));
+      detail::split_at_most(c.in_channels, std::max<int64_t>(1, kGatheredBytes / bytes));
   // Strips are cut into parts with sums of their own where there are few channels.
   const int64_t size = c.groups * c.out_channels * c.rows();
   const int64_t most = std::max<int64_t>(1, kSumsBytes / (size * int64_t{sizeof(T)}));
-  const detail::Split parts{strips.count(),
-                            std::clamp<int64_t>(detail::ceil_div(kJobs, c.groups * blocks.count), 1,
-                                                std::min(most, strips.count()))};
-  ScratchLoan loan(t_sums);
+  const detail::Split parts{
+      strips.count(), std::clamp<int64_t>(detail::ceil_div(kWeightJobs, c.groups * blocks.count), 1,
+                                          std::min(most, strips.count()))};
+  ScratchLoan loan(t_weight_sums);
   T* sums = parts.count > 1 ? loan.reserve<T>(size * parts.count) : dweight;
   std::fill_n(sums, size * parts.count, T{0});
   const int64_t jobs = parts.count * c.groups * blocks.count;

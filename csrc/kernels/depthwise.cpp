@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostRows = 96 * 1024;  // elements: half of a second-level cache
 
-thread_local ScratchBuffer t_rows;
+thread_local ScratchBuffer t_depthwise_rows;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void convolve_depthwise(const Convolution& c, const T* x, const T* weight, const
   const DepthwiseKernel kernel = kernel_table().depthwise[dtype_of<T>];
   const int64_t jobs = c.images * c.groups;
   parallel_for(jobs, grain_of(c.work(), jobs), [&](int64_t begin, int64_t end) {
-    ScratchLoan loan(t_rows);
+    ScratchLoan loan(t_depthwise_rows);
     T* const space = loan.reserve<T>(rows.count());
     std::fill_n(space, rows.count(), T{0});
     for (int64_t job = begin; job < end; ++job) {

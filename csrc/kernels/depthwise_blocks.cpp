@@ -11,9 +11,9 @@ namespace tensorlike {
 
 namespace {
 
-constexpr int64_t kMostBytes = 8 << 20;  // of a thread's working memory
+constexpr int64_t kMostBlockBytes = 8 << 20;  // of a thread's working memory
 // Of sums of products: by the problem alone, so that bits are the same.
-constexpr int64_t kJobs = 32;
+constexpr int64_t kBlockJobs = 32;
 
 thread_local ScratchBuffer t_vectors;
 thread_local ScratchBuffer t_parts;
@@ -24,11 +24,11 @@ const BlockKernels& kernels_of() {
 }
 
 // A plan and what it points to.
-class Plan {
+class DepthwisePlan {
  public:
   // Results are windows of the image.
-  static Plan forward(const Window& w) {
-    Plan plan(w.in, w.out, w.kernel);
+  static DepthwisePlan forward(const Window& w) {
+    DepthwisePlan plan(w.in, w.out, w.kernel);
     for (int dim = 0; dim < 2; ++dim) {
       for (int64_t i = 0; i < w.out[dim]; ++i) {
         for (int64_t tap = 0; tap < w.kernel[dim]; ++tap) {
@@ -43,8 +43,8 @@ class Plan {
   }
 
   // Results are the places of the image, which windows of dy see.
-  static Plan backward(const Window& w) {
-    Plan plan(w.out, w.in, w.kernel);
+  static DepthwisePlan backward(const Window& w) {
+    DepthwisePlan plan(w.out, w.in, w.kernel);
     for (int dim = 0; dim < 2; ++dim) {
       for (int64_t i = 0; i < w.in[dim]; ++i) {
         for (int64_t tap = 0; tap < w.kernel[dim]; ++tap) {
@@ -69,7 +69,7 @@ class Plan {
   const BlockPlan& operator*() const { return plan_; }
 
  private:
-  Plan(const int64_t* in, const int64_t* out, const int64_t* kernel) {
+  DepthwisePlan(const int64_t* in, const int64_t* out, const int64_t* kernel) {
     std::copy_n(in, Window::kDims, plan_.in);
     std::copy_n(out, Window::kDims, plan_.out);
     std::copy_n(kernel, Window::kDims, plan_.kernel);
@@ -83,7 +83,7 @@ class Plan {
   }
 
   // Zeros around rows, for what columns see outside; then all pointers.
-  Plan finish() {
+  DepthwisePlan finish() {
     int64_t least = 0;
     int64_t most = plan_.in[2] - 1;
     for (size_t i = 0; i < columns_.size(); ++i) {
@@ -127,7 +127,7 @@ bool has_blocks(const Convolution& c) {
   if (c.in_channels != 1 || c.out_channels != 1 || c.images * c.groups == 0) return false;
   if (w.out_size() == 0 || w.in_size() == 0 || w.taps() < 2) return false;
   if (kernels_of<T>().convolve == nullptr) return false;
-  constexpr int64_t kMost = kMostBytes / int64_t{sizeof(T)};
+  constexpr int64_t kMost = kMostBlockBytes / int64_t{sizeof(T)};
   int64_t seen[Window::kDims];
   for (int dim = 0; dim < Window::kDims; ++dim) {
     for (const int64_t n :
@@ -191,23 +191,23 @@ void over_blocks(const Convolution& c, const BlockPlan& plan, const T* x, const 
 
 template <class T>
 void convolve_by_blocks(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
-  over_blocks(c, *Plan::forward(c.window), x, weight, bias, y);
+  over_blocks(c, *DepthwisePlan::forward(c.window), x, weight, bias, y);
 }
 
 template <class T>
 void data_gradient_by_blocks(const Convolution& c, const T* dy, const T* weight, const T* bias,
                              T* dx) {
-  over_blocks(c, *Plan::backward(c.window), dy, weight, bias, dx);
+  over_blocks(c, *DepthwisePlan::backward(c.window), dy, weight, bias, dx);
 }
 
 template <class T>
 void weight_gradient_by_blocks(const Convolution& c, const T* x, const T* dy, T* dweight) {
-  const Plan made = Plan::forward(c.window);
+  const DepthwisePlan made = DepthwisePlan::forward(c.window);
   const BlockPlan& plan = *made;
   const detail::Split blocks = blocks_of<T>(c);
   const int64_t size = c.groups * plan.weights();
   const detail::Split parts{
-      c.images, std::clamp<int64_t>(detail::ceil_div(kJobs, blocks.count), 1, c.images)};
+      c.images, std::clamp<int64_t>(detail::ceil_div(kBlockJobs, blocks.count), 1, c.images)};
   ScratchLoan loan(t_parts);
   T* const sums = parts.count > 1 ? loan.reserve<T>(size * parts.count) : dweight;
   std::fill_n(sums, size * parts.count, T{0});

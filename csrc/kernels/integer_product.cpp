@@ -55,10 +55,10 @@ namespace {
 
 // Of a unit of work, which reads them for all its rows.
 constexpr int64_t kPanelsTogether = detail::IntegerKernels::kRowPanels;
-constexpr int64_t kRowsTogether = 70;
-constexpr int64_t kParallelWork = 2 * 1000 * 1000;  // multiply-adds that are worth a thread
+constexpr int64_t kProductRowsTogether = 70;
+constexpr int64_t kParallelProduct = 2 * 1000 * 1000;  // multiply-adds that are worth a thread
 
-thread_local ScratchBuffer t_sums;
+thread_local ScratchBuffer t_product_sums;
 
 const detail::IntegerKernels& chosen() {
   static const detail::IntegerKernels& kernels = detail::integer_kernels(isa());
@@ -119,9 +119,9 @@ void IntegerPanels::pack(char* memory, const int8_t* b, int64_t row_stride, int6
 void IntegerPanels::run(int64_t rows, const char* a, const int32_t* start, void* context,
                         Run block) const {
   const int64_t step = kernels_.columns;
-  const int64_t row_blocks = detail::ceil_div(rows, kRowsTogether);
+  const int64_t row_blocks = detail::ceil_div(rows, kProductRowsTogether);
   const int64_t column_blocks = detail::ceil_div(panels_, kPanelsTogether);
-  const int64_t work = std::min(rows, kRowsTogether) * kPanelsTogether * step * k_ + 1;
+  const int64_t work = std::min(rows, kProductRowsTogether) * kPanelsTogether * step * k_ + 1;
   const auto one = [&](int64_t unit) {
     // Blocks that follow each other share their columns: panels are more to read than rows.
     const int64_t first = unit / row_blocks * kPanelsTogether;
@@ -130,7 +130,7 @@ void IntegerPanels::run(int64_t rows, const char* a, const int32_t* start, void*
     const int64_t row = blocks.begin(unit % row_blocks);
     const int64_t count = blocks.size(unit % row_blocks);
     const detail::Split tiles = detail::split_at_most(count, kernels_.max_rows);
-    ScratchLoan loan(t_sums);
+    ScratchLoan loan(t_product_sums);
     const int64_t width = kPanelsTogether * step;
     int32_t* const sums = loan.reserve<int32_t>(kernels_.max_rows * width);
     for (int64_t t = 0; t < tiles.count; ++t) {
@@ -147,7 +147,7 @@ void IntegerPanels::run(int64_t rows, const char* a, const int32_t* start, void*
       block(context, at, rows_of, first * step, std::min(width, n_ - first * step), sums, width);
     }
   };
-  parallel_for(row_blocks * column_blocks, std::max<int64_t>(1, kParallelWork / work),
+  parallel_for(row_blocks * column_blocks, std::max<int64_t>(1, kParallelProduct / work),
                [&](int64_t begin, int64_t end) {
                  for (int64_t unit = begin; unit < end; ++unit) one(unit);
                });

@@ -12,13 +12,13 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kStripBytes = 1 << 18;  // of an image, which the cache holds
-constexpr int64_t kMostTiles = 64;        // of a strip
+constexpr int64_t kWindowStripBytes = 1 << 18;  // of an image, which the cache holds
+constexpr int64_t kMostWindowTiles = 64;        // of a strip
 constexpr int64_t kPutting = 64;          // multiply-adds that take as long as to put a sum away
-constexpr double kParallelWork = 2e6;     // multiply-adds that are worth a thread
+constexpr double kParallelWindows = 2e6;  // multiply-adds that are worth a thread
 constexpr int64_t kParallelElements = int64_t{1} << 14;  // that are laid out
 
-thread_local ScratchBuffer t_sums;
+thread_local ScratchBuffer t_integer_window_sums;
 
 int64_t flat(const int64_t (&sizes)[Window::kDims], int64_t d, int64_t h, int64_t w) {
   return (d * sizes[1] + h) * sizes[2] + w;
@@ -26,7 +26,7 @@ int64_t flat(const int64_t (&sizes)[Window::kDims], int64_t d, int64_t h, int64_
 
 int64_t grain(double work, int64_t jobs) {
   return std::max<int64_t>(
-      1, static_cast<int64_t>(kParallelWork * static_cast<double>(jobs) / (work + 1)));
+      1, static_cast<int64_t>(kParallelWindows * static_cast<double>(jobs) / (work + 1)));
 }
 
 }  // namespace
@@ -227,9 +227,9 @@ class IntegerWindows::Worker {
         y_(y),
         sums_(sums),
         size_(sums.element_bytes()),
-        loan_(t_sums) {
+        loan_(t_integer_window_sums) {
     const int64_t step = w_.kernels_.columns;
-    block_ = loan_.reserve<int32_t>(step * (w_.kernels_.max_rows + 1 + kMostTiles));
+    block_ = loan_.reserve<int32_t>(step * (w_.kernels_.max_rows + 1 + kMostWindowTiles));
     line_ = block_ + step * w_.kernels_.max_rows;
     elements_ = line_ + step;
   }
@@ -346,8 +346,8 @@ void IntegerWindows::run(const char* images, int32_t zero, const int32_t* weight
                          const WindowSums& sums) const {
   const int64_t tiles = detail::ceil_div(positions_, kernels_.columns);
   const int64_t seen = 4 * quads_ * planes() * kernels_.columns + 1;
-  const detail::Split strips =
-      detail::split_at_most(tiles, std::clamp<int64_t>(kStripBytes / seen, 1, kMostTiles));
+  const detail::Split strips = detail::split_at_most(
+      tiles, std::clamp<int64_t>(kWindowStripBytes / seen, 1, kMostWindowTiles));
   const int64_t pieces = c_.images * c_.groups * strips.count;
   // Where strips are few, their channels are shared out.
   const detail::Split shares{

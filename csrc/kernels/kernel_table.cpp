@@ -1,5 +1,7 @@
 #include "kernels/kernel_table.h"
 
+#include <bit>
+
 #include "base/isa.h"
 
 // Every function that fills a part of the table: one per declaration file, and the fixed ones.
@@ -80,6 +82,10 @@ KernelTable make_table() {
 const KernelTable& kernel_table() {
   static const KernelTable* table = new KernelTable(make_table());
   return *table;
+}
+
+const MoveKernels& move_kernels(int64_t size) {
+  return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
 }
 
 }  // namespace tensorlike

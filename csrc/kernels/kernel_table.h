@@ -299,5 +299,7 @@ struct KernelTable {
 
 // The table of the level that this process runs at.
 const KernelTable& kernel_table();
+// Those of elements of so many bytes: a power of two, up to 16.
+const MoveKernels& move_kernels(int64_t size);
 
 }  // namespace tensorlike

@@ -124,19 +124,18 @@ struct Steps {
   int64_t longest() const { return std::max(length(0), length(count - 1)); }
 };
 
-// Blocks of the two chosen dimensions times everything outside of them, counted through.
-class Blocks {
+// MovedBlocks of the two chosen dimensions times everything outside of them, counted through.
+class MovedBlocks {
  public:
-  Blocks(const Plan& plan, bool is_transposed, const Dim& rows, const Dim& columns,
-         SmallVector<Dim, 6> outer)
+  MovedBlocks(const Plan& plan, bool is_transposed, const Dim& rows, const Dim& columns,
+              SmallVector<Dim, 6> outer)
       : plan_(plan),
         rows_(rows),
         columns_(columns),
         outer_(std::move(outer)),
         row_steps_(rows.size, row_step(plan, is_transposed, rows, columns), kLeastSide),
         column_steps_(columns.size, column_step(plan, is_transposed, rows), kLeastSide) {
-    const MoveKernels& moves =
-        kernel_table().moves[std::countr_zero(static_cast<uint64_t>(plan.word))];
+    const MoveKernels& moves = move_kernels(plan.word);
     const bool is_long = columns.out == plan.word && columns.in == plan.word &&
                          column_steps_.longest() * plan.word >= kLongRun;
     copy_ = is_transposed ? moves.transpose : is_long ? copy_long_rows : moves.rows;
@@ -147,7 +146,7 @@ class Blocks {
   int64_t count() const { return count_; }
   int64_t bytes() const { return row_steps_.longest() * column_steps_.longest() * plan_.word; }
 
-  // Blocks [begin, end), the columns of a row first, then rows, then what is outside.
+  // MovedBlocks [begin, end), the columns of a row first, then rows, then what is outside.
   void copy(int64_t begin, int64_t end) const {
     int64_t rest = begin;
     int64_t column = rest % column_steps_.count;
@@ -240,7 +239,7 @@ void move_strided(char* out, std::span<const int64_t> out_strides, const char* i
       }
     }
   }
-  const Blocks blocks(plan, is_transposed, rows, columns, std::move(outer));
+  const MovedBlocks blocks(plan, is_transposed, rows, columns, std::move(outer));
   const int64_t total = blocks.count() * blocks.bytes();
   if (total <= kGrainBytes) {
     blocks.copy(0, blocks.count());

@@ -48,10 +48,6 @@ char* scratch(size_t bytes) {
   return buffer.data;
 }
 
-const MoveKernels& moves(size_t size) {
-  return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
-}
-
 bool is_direct(const TileOperand& operand, std::span<const int64_t> shape) {
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -102,7 +98,8 @@ int64_t period_of(const TileOperand& operand, const Dims& shape) {
 
 void fill_tile(char* out, const void* value, size_t size, int64_t n) {
   const int64_t step = static_cast<int64_t>(size);
-  moves(size).rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
+  move_kernels(static_cast<int64_t>(size))
+      .rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
 }
 
 void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n) {
@@ -238,7 +235,7 @@ void TileRunner::read_strip(Strip& strip, int64_t begin) {
   }
   const int64_t step = operand.strides[ndim - 1] * size;
   for (int64_t c = 0; c < columns; c += kStripColumns) {
-    moves(operand.size)
+    move_kernels(static_cast<int64_t>(operand.size))
         .transpose({strip.data + c * size, columns * size, size, from + c * step, size, step, rows,
                     std::min(kStripColumns, columns - c)});
   }

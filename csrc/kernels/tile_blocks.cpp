@@ -16,12 +16,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kLeastAlong = 256;     // elements that are worth a run; memory likes long ones
-constexpr int64_t kBlockBytes = 262144;  // of what is turned, so that it stays in cache
-constexpr int64_t kRound = 16;           // elements: parts of dimensions are multiples of these
-constexpr int64_t kGrain = 16384;        // elements times instructions that are worth a thread
-constexpr int64_t kLongWork = 32768;     // that deserve a BlockingRegion
-constexpr int64_t kApart = 1536;         // bytes between buffers: see tile.cpp
+constexpr int64_t kLeastAlong = 256;       // elements that are worth a run; memory likes long ones
+constexpr int64_t kBlockBytes = 262144;    // of what is turned, so that it stays in cache
+constexpr int64_t kRound = 16;             // elements: parts of dimensions are multiples of these
+constexpr int64_t kBlockGrain = 16384;     // elements times instructions that are worth a thread
+constexpr int64_t kLongBlockWork = 32768;  // that deserve a BlockingRegion
+constexpr int64_t kApart = 1536;           // bytes between buffers: see tile.cpp
 
 thread_local ScratchBuffer t_blocks;
 
@@ -56,10 +56,6 @@ struct Side {
     way = along == size ? Way::kInPlace : along == 0 ? Way::kRepeated : Way::kTurned;
   }
 };
-
-const MoveKernels& moves(int64_t size) {
-  return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
-}
 
 // The dimension along which the operand's elements are neighbours, where that is not the last.
 size_t nearest(const TileOperand& operand, const Dims& shape) {
@@ -198,7 +194,7 @@ void Blocks::Runner::runs(int64_t across, int64_t along) {
     const MoveBlock move{buffer(side.buffer), along * side.size, side.size, corners[i],
                          side.across,         side.along,        across,    along};
     const bool is_close = side.across == side.size;
-    is_close ? moves(side.size).transpose(move) : moves(side.size).rows(move);
+    is_close ? move_kernels(side.size).transpose(move) : move_kernels(side.size).rows(move);
   }
   for (int64_t row = 0; row < across; ++row) {
     for (size_t i = 0; i < blocks.sides_.size(); ++i) find_run(i, row, along);
@@ -207,8 +203,8 @@ void Blocks::Runner::runs(int64_t across, int64_t along) {
   for (size_t i = operands; i < blocks.sides_.size(); ++i) {
     const Side& side = blocks.sides_[i];
     if (side.way != Side::Way::kTurned) continue;
-    moves(side.size).transpose({corners[i], side.along, side.across, buffer(side.buffer), side.size,
-                                along * side.size, along, across});
+    move_kernels(side.size).transpose({corners[i], side.along, side.across, buffer(side.buffer),
+                                       side.size, along * side.size, along, across});
   }
 }
 
@@ -254,8 +250,9 @@ bool run_blocks(const TileLoops& program, std::span<const int64_t> shape,
   if (!turns && dims[last] < kLeastAlong) return false;
   const Blocks& blocks = turns ? turned : straight;
   const int64_t instructions = static_cast<int64_t>(program.instructions.size());
-  BlockingRegion blocking(n * instructions > kLongWork);
-  parallel_for(blocks.count(), std::max<int64_t>(1, kGrain / (blocks.elements() * instructions)),
+  BlockingRegion blocking(n * instructions > kLongBlockWork);
+  parallel_for(blocks.count(),
+               std::max<int64_t>(1, kBlockGrain / (blocks.elements() * instructions)),
                [&](int64_t begin, int64_t end) { blocks.run(begin, end); });
   return true;
 }

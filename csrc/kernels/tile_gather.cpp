@@ -6,14 +6,6 @@
 #include "kernels/tile.h"
 
 namespace tensorlike {
-namespace {
-
-const MoveKernels& moves(size_t size) {
-  return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
-}
-
-}  // namespace
-
 void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,
                  int64_t n, char* out) {
   const size_t ndim = shape.size();
@@ -30,7 +22,7 @@ void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int
     rest /= shape[i];
     at += index[i] * operand.strides[i] * size;
   }
-  const MoveKernels& kernels = moves(operand.size);
+  const MoveKernels& kernels = move_kernels(size);
   const int64_t inner = shape[ndim - 1];
   const int64_t step = operand.strides[ndim - 1] * size;
   const int64_t row_step = ndim > 1 ? operand.strides[ndim - 2] * size : 0;

@@ -12,17 +12,17 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kManyForKept = 256;           // as many hide what transforming the weights takes
-constexpr int64_t kManyForPanels = 128;         // the same where that is done panel by panel
-constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
-constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
-constexpr int64_t kMostTiles = 128;             // of a strip
-constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
-constexpr int64_t kTileBytes = 8 << 20;         // of transformed tiles, in the L3 cache
-constexpr int64_t kPanelBytes = 512 * 1024;     // of panels that are transformed together
+constexpr int64_t kManyForKept = 256;    // as many hide what transforming the weights takes
+constexpr int64_t kManyForPanels = 128;  // the same where that is done panel by panel
+constexpr int64_t kTransformedBytes = 768 * 1024;  // of transformed tiles, in the L2 cache
+constexpr int64_t kFewTiles = 64;                  // a strip with fewer reads the weights too often
+constexpr int64_t kMostTiles = 128;                // of a strip
+constexpr int64_t kProductBytes = 1024 * 1024;     // of products that are transformed back together
+constexpr int64_t kTileBytes = 8 << 20;            // of transformed tiles, in the L3 cache
+constexpr int64_t kPanelBytes = 512 * 1024;        // of panels that are transformed together
 constexpr int64_t kSummed = 128;  // channels; after so many, sums go to memory: errors stay small
 
-thread_local ScratchBuffer t_weights;
+thread_local ScratchBuffer t_transformed_weights;
 thread_local ScratchBuffer t_panels;
 thread_local ScratchBuffer t_tiles;
 thread_local ScratchBuffer t_products;
@@ -293,13 +293,13 @@ bool has_few_tiles(const WindowProduct<T>& p) {
 template <class T>
 int64_t wanted_tiles(const WindowProduct<T>& p, int threads) {
   const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
-  const int64_t fitting = std::clamp<int64_t>(kOperandBytes / bytes, kFewTiles, kMostTiles);
+  const int64_t fitting = std::clamp<int64_t>(kTransformedBytes / bytes, kFewTiles, kMostTiles);
   return std::clamp(count_tiles(p) / (int64_t{4} * threads), kFewTiles, fitting);
 }
 
 }  // namespace
 
-ScratchBuffer& tile_weights() { return t_weights; }
+ScratchBuffer& tile_weights() { return t_transformed_weights; }
 
 template <class T>
 bool has_winograd(const WindowProduct<T>& p) {

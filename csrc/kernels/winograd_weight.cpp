@@ -10,14 +10,14 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kOperandBytes = 2 << 20;  // of transformed tiles
-constexpr int64_t kFewTogether = 128;       // tiles; fewer read and write the sums too often
-constexpr int64_t kTilesOfJob = 128;        // that are transformed together
-constexpr int64_t kTilesOfSum = 256;        // after so many, sums go to memory: errors stay small
+constexpr int64_t kTransformedWeightBytes = 2 << 20;  // of transformed tiles
+constexpr int64_t kFewTogether = 128;  // tiles; fewer read and write the sums too often
+constexpr int64_t kTilesOfJob = 128;   // that are transformed together
+constexpr int64_t kTilesOfSum = 256;   // after so many, sums go to memory: errors stay small
 
 thread_local ScratchBuffer t_x_tiles;
 thread_local ScratchBuffer t_dy_tiles;
-thread_local ScratchBuffer t_pixels;
+thread_local ScratchBuffer t_weight_pixels;
 
 template <class T>
 class TileDots {
@@ -51,7 +51,7 @@ class TileDots {
   int64_t together() const {
     const int64_t bytes =
         kTilePlaces * (c_.in_channels + c_.out_channels) * static_cast<int64_t>(sizeof(T));
-    return std::max(kOperandBytes / bytes, kFewTogether);
+    return std::max(kTransformedWeightBytes / bytes, kFewTogether);
   }
 
   // Jobs are vectors of channels of some lines: of x, then of dy.
@@ -63,7 +63,7 @@ class TileDots {
     const int64_t jobs = parts.count * blocks;
     const double work = static_cast<double>(strip_.size() * kTilePlaces * blocks * lanes_);
     parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
-      ScratchLoan pixels(t_pixels);
+      ScratchLoan pixels(t_weight_pixels);
       for (int64_t job = begin; job < end; ++job) {
         const int64_t part = job / blocks, block = job % blocks;
         over_images(tiles_, strip_, parts.begin(part), parts.begin(part + 1),

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kNearly = 64;  // what a size may differ from one that it may be equal to: a 64th
 constexpr size_t kMostPairs = 12;
-constexpr size_t kMostAtOnce = 3;
+constexpr size_t kMostAtOnce = 4;
 
 }  // namespace
 

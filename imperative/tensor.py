@@ -17,9 +17,10 @@ from .carrier import carried
 from .describing import describe
 from .hooks import HookHandle, register_hook
 from .keeping import keep
-from .levels import is_differentiated, stopped
+from .levels import is_differentiated
 from .naming import named
 from .shape_methods import ShapedMethods
+from .symbolic import cut
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -148,7 +149,7 @@ class Tensor(ShapedMethods):
             >>> tensor([1.0], requires_grad=True).detach().requires_grad
             False
         """
-        inner = stopped(self.__wrapped__)
+        inner = cut(self.__wrapped__)
         return (Tensor if isinstance(self, Parameter) else type(self))(inner)
 
     stop_gradient = detach

@@ -156,6 +156,8 @@ def compiled(node: ast.FunctionDef, source: Source, function: FunctionType, name
     outer = cast("ast.FunctionDef", ast.parse("def _jit_outer(): pass").body[0])
     names = " = ".join([*frees, OPERATORS])
     outer.body = ast.parse(f"{names} = None").body
+    # Under another name, since its own may be a global one, by which it calls itself.
+    own, node.name = node.name, "_jit_function"
     inner: ast.stmt = node
     if source.owner is not None:  # in whose body private names are spelt otherwise
         holder = cast("ast.ClassDef", ast.parse(f"class {source.owner}: pass").body[0])
@@ -168,6 +170,7 @@ def compiled(node: ast.FunctionDef, source: Source, function: FunctionType, name
     flags = function.__code__.co_flags & _FUTURES
     whole = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
     found = _inner_code(_inner_code(whole, "_jit_outer"), source.owner, node.name)
+    node.name = own
     qualified = getattr(function.__code__, "co_qualname", name)
     return _renamed(found, name, qualified)
 

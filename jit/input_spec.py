@@ -96,7 +96,8 @@ class InputSpec:
         dims = [
             size
             if isinstance(size, int)
-            else sizes.setdefault(size or object(), 7 + 4 * len(sizes))
+            # Nothing has elements: what models halve, or cut into patches, goes into it.
+            else sizes.setdefault(size or object(), 480 * (1 + len(sizes)))
             for size in self.shape
         ]
         made = Tensor(_C.ShapeTensor(dims, self.dtype))

@@ -16,10 +16,9 @@ import numpy as np
 from .. import _C, ops
 from .backward import cotangents_for
 from .carrier import beneath, carried
-from .levels import under_leaves, unwrapped
+from .levels import cut, under_leaves, unwrapped
 from .naming import named, named_around
 from .rebinding import lowered as lowered
-from .symbolic import cut
 from .tensor import Tensor
 from .trees import (
     call,

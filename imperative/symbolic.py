@@ -14,7 +14,7 @@ from .. import _C
 from ..ops import Elemwise, OpBase, declare
 from . import program_file
 from .dispatch import apply
-from .levels import layers, stopped, unwrapped
+from .levels import stopped, unwrapped
 from .trees import leaves_of, map_tree
 
 _STOPPED = """
@@ -264,6 +264,11 @@ class SymbolicTensor(_C.TensorBase):
         """The element type."""
         return self.listing.dtype(self.number)
 
+    @property
+    def ending(self) -> OpBase | None:
+        """The op behind which its history ends in the program; None: its value tells of it."""
+        return None if self.knows_history or not is_moving(self.dtype) else without_history()
+
     def describe(self) -> str:
         """``float32(2, 3)``."""
         return self.listing.describe(self.number)
@@ -304,15 +309,3 @@ def without_history() -> OpBase:
     if "without_history" not in _C.function_names():  # a file that was read may have it
         declare(_STOPPED)
     return Elemwise(mode="without_history")
-
-
-def cut(value: Any) -> Any:
-    """The same value without history; where it is a variable of a program, a step says so.
-
-    A body is differentiated when the program around is, long after its own tapes are gone.
-    """
-    inner = stopped(value)
-    *_, bottom = layers(inner)
-    if not isinstance(bottom, SymbolicTensor) or bottom.knows_history or not is_moving(inner.dtype):
-        return inner
-    return without_history()(inner)[0]

@@ -17,10 +17,9 @@ from .carrier import carried
 from .describing import describe
 from .hooks import HookHandle, register_hook
 from .keeping import keep
-from .levels import is_differentiated
+from .levels import cut, is_differentiated
 from .naming import named
 from .shape_methods import ShapedMethods
-from .symbolic import cut
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _C, ops
 from .backward import cotangents_for
 from .carrier import beneath, carried
-from .levels import stopped, under_leaves, unwrapped
+from .levels import cut, under_leaves, unwrapped
 from .naming import named, named_around
 from .rebinding import lowered as lowered
 from .tensor import Tensor
@@ -306,8 +306,8 @@ def _stopped(x: Any) -> Any:
             fix="call it by nn.functional_call with a stopped state",
         )
     if type(x) is Tensor:
-        return type(x)(stopped(x.__wrapped__))
-    return stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
+        return type(x)(cut(x.__wrapped__))
+    return cut(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
 
 
 class _Switch(_C.Pause):

@@ -195,7 +195,7 @@ class Block(Listing):
 
     def number(self, x: Any) -> int:
         """The variable of the block that a result is."""
-        return self.take(unwrapped(x)).number
+        return self.behind_cut(self.take(unwrapped(x)).number)
 
 
 def record_block(

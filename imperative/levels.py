@@ -133,6 +133,19 @@ def stopped(value: Any) -> Any:
     return value.stopped() if hasattr(value, "stopped") else value
 
 
+def cut(value: Any) -> Any:
+    """The same value without history; where it is a variable of a program, a step says so.
+
+    A body is differentiated when the program around is, long after its own tapes are gone.
+    """
+    inner = stopped(value)
+    if type(inner) is _C.RawTensor:
+        return inner
+    *_, bottom = layers(inner)
+    ending = getattr(bottom, "ending", None)
+    return inner if ending is None else ending(inner)[0]
+
+
 def is_differentiated(value: Any) -> bool:
     """Whether a transform wants derivatives by this value."""
     if isinstance(value, _C.TensorWrapper):

@@ -14,7 +14,8 @@ from ..ops import Fill
 from .autodiff import zeros_like
 from .control_flow import Cond, ControlOp, has_examples, is_known
 from .derived_programs import Derived
-from .sub_programs import Call, Flags, filled, in_places, is_moving
+from .sub_programs import Call, Flags, filled, in_places
+from .symbolic import is_moving
 from .tensor import Tensor
 
 

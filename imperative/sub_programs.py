@@ -20,7 +20,7 @@ from .derived_programs import Derived
 from .dispatch import apply
 from .dual import Dual
 from .levels import Level, TransformValue, innermost_value, is_differentiated, under_leaves
-from .symbolic import Listing, Step
+from .symbolic import Listing, Step, is_moving
 
 Flags = tuple[bool, ...]
 _Made = TypeVar("_Made")
@@ -157,11 +157,6 @@ class Call(OpBase):
 def sub_programs_of(op: OpBase) -> tuple[Call, ...]:
     """The programs that an op holds."""
     return getattr(op, "sub_programs", ())
-
-
-def is_moving(dtype: _C.dtype) -> bool:
-    """Whether numbers of this dtype have tangents."""
-    return dtype.kind in ("floating", "complex")
 
 
 def wanted_of(xs: Sequence[Any]) -> Flags:

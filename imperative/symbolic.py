@@ -6,15 +6,24 @@ It computes nothing. A model that is called on one writes its own listing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn
 
 from .. import _C
-from ..ops import OpBase
+from ..ops import Elemwise, OpBase, declare
 from . import program_file
 from .dispatch import apply
 from .levels import stopped, unwrapped
 from .trees import leaves_of, map_tree
+
+_STOPPED = """
+- scalar: without_history
+  args: ["x: all"]
+  expr: x
+  grad: {x: 0}
+  doc: The value, through which no gradient flows.
+"""
 
 
 class Step(NamedTuple):
@@ -46,6 +55,8 @@ class Listing(_C.Program):
     def __init__(self) -> None:
         """Nothing is listed yet."""
         self.parts: dict[str, Listing] = {}  # programs that attributes of ops name
+        # What was made without a tape, by its variable: what stands for it where there is one.
+        self._cut: dict[int, int] = {}
 
     def input(
         self, name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32
@@ -95,6 +106,22 @@ class Listing(_C.Program):
     def receiver(self, args: Sequence[SymbolicTensor]) -> Listing:
         """The listing that an op on such variables is added to: this one, or a block in it."""
         return self
+
+    def note_cut(self, made: Sequence[int]) -> None:
+        """Says of what an op has made whether gradients end there.
+
+        The program knows of no blocks of `no_grad`: its own gradient would go through.
+        """
+        if _C.paused_level() >= 0:
+            self._cut.update((n, -1) for n in made if is_moving(self.dtype(n)))
+
+    def behind_cut(self, number: int) -> int:
+        """The variable, behind a stop where it was made without a tape, and there is one now."""
+        if number not in self._cut or _C.paused_level() >= 0:
+            return number
+        if self._cut[number] < 0:
+            (self._cut[number],) = self.append(without_history(), [number])
+        return self._cut[number]
 
     @property
     def lines(self) -> list[str]:
@@ -207,6 +234,7 @@ class SymbolicTensor(_C.TensorBase):
     """A name, a shape and a dtype; applying an op to it adds a line to its listing."""
 
     priority = 10.0
+    knows_history = False  # whether what is cut is told by its value
 
     def __init__(self, listing: Listing, number: int) -> None:
         """Made by `Listing.input` and by applying ops."""
@@ -236,6 +264,11 @@ class SymbolicTensor(_C.TensorBase):
         """The element type."""
         return self.listing.dtype(self.number)
 
+    @property
+    def ending(self) -> OpBase | None:
+        """The op behind which its history ends in the program; None: its value tells of it."""
+        return None if self.knows_history or not is_moving(self.dtype) else without_history()
+
     def describe(self) -> str:
         """``float32(2, 3)``."""
         return self.listing.describe(self.number)
@@ -259,5 +292,20 @@ def apply_symbolic(op: OpBase, *args: SymbolicTensor) -> list[SymbolicTensor]:
     # Of blocks, one inside of the other, the inner one takes the call.
     inner = args[0] if len(args) == 1 else max(args, key=lambda x: x.priority)
     listing = inner.listing.receiver(args)
-    numbers = [x.number if x.listing is listing else listing.take(x).number for x in args]
-    return [listing.symbol(number) for number in listing.append(op, numbers)]
+    own = [x if x.listing is listing else listing.take(x) for x in args]
+    made = listing.append(op, [listing.behind_cut(x.number) for x in own])
+    listing.note_cut(made)
+    return [listing.symbol(number) for number in made]
+
+
+def is_moving(dtype: _C.dtype) -> bool:
+    """Whether numbers of this dtype have tangents."""
+    return dtype.kind in ("floating", "complex")
+
+
+@cache
+def without_history() -> OpBase:
+    """The op through which no gradient flows."""
+    if "without_history" not in _C.function_names():  # a file that was read may have it
+        declare(_STOPPED)
+    return Elemwise(mode="without_history")

@@ -17,7 +17,7 @@ from .carrier import carried
 from .describing import describe
 from .hooks import HookHandle, register_hook
 from .keeping import keep
-from .levels import is_differentiated, stopped
+from .levels import cut, is_differentiated
 from .naming import named
 from .shape_methods import ShapedMethods
 
@@ -148,7 +148,7 @@ class Tensor(ShapedMethods):
             >>> tensor([1.0], requires_grad=True).detach().requires_grad
             False
         """
-        inner = stopped(self.__wrapped__)
+        inner = cut(self.__wrapped__)
         return (Tensor if isinstance(self, Parameter) else type(self))(inner)
 
     stop_gradient = detach

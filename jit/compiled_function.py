@@ -283,7 +283,6 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         recording = Recording(
             self._options["capture_as_const"], is_symbolic or self._options["symbolic"]
         )
-        state = default_stream.state()
         with recording.going_on():
             for index, x in enumerate(tensors):
                 sizes = None if pattern is None else pattern[index]
@@ -294,8 +293,6 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                         recording.bind(x, HeldPlace(x, name), name)
             result = self.recorded_form()(*args, **kwargs)
             made = RecordedProgram(recording, result, reading, self._options)
-        if recording.is_symbolic:  # the run draws
-            default_stream.give_back(state)
         made.names = names
         made.compile()
         return made, made.values_of_recording()

@@ -100,7 +100,10 @@ class InputSpec:
             else sizes.setdefault(size or object(), 48 * (7 + 4 * len(sizes)))
             for size in self.shape
         ]
-        return Tensor(_C.ShapeTensor(dims, self.dtype))
+        made = Tensor(_C.ShapeTensor(dims, self.dtype))
+        # Who runs the program may want derivatives by it, and where they end is recorded then.
+        made.requires_grad = self.dtype.kind in ("floating", "complex")
+        return made
 
     def __repr__(self) -> str:
         return f"InputSpec(shape={self.shape}, dtype={self.dtype.name}, name={self.name!r})"

@@ -11,28 +11,20 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from ..imperative import SymbolicTensor, apply
 from ..imperative.levels import is_differentiated, stopped
 from ..imperative.sizes import ARITHMETIC, Size
-from ..imperative.sub_programs import Call, is_moving
-from ..ops import Elemwise, OpBase, declare
+from ..imperative.sub_programs import Call
+from ..imperative.symbolic import is_moving, without_history
+from ..ops import OpBase
 from ..static import Program
 from .errors import Untraceable
 
 if TYPE_CHECKING:
     from .recording import Recording
-
-_STOPPED = """
-- scalar: without_history
-  args: ["x: all"]
-  expr: x
-  grad: {x: 0}
-  doc: The value, through which no gradient flows.
-"""
 
 
 class RecordedListing(Program):
@@ -150,7 +142,7 @@ class RecordedListing(Program):
         if number not in self._moving or is_differentiated(x.shadow):
             return number
         if number not in self._stopped:
-            (self._stopped[number],) = self.append(_without_history(), [number])
+            (self._stopped[number],) = self.append(without_history(), [number])
         return self._stopped[number]
 
     def uncut(self, number: int) -> int:
@@ -181,6 +173,7 @@ class RecordedTensor(SymbolicTensor):
     """
 
     listing: RecordedListing
+    knows_history = True
 
     def __init__(self, listing: RecordedListing, number: int, shadow: Any) -> None:
         """Made by the recording, and by applying ops."""
@@ -243,10 +236,3 @@ def apply_recorded_values(op: OpBase, *args: RecordedTensor) -> list[RecordedTen
 def apply_call_recorded(op: Call, *args: RecordedTensor) -> tuple[Any, ...]:
     """A program that is called inside of the function becomes a part of what is recorded."""
     return op.define(*args)
-
-
-@cache
-def _without_history() -> OpBase:
-    if "without_history" not in _C.function_names():  # a file that was read may have it
-        declare(_STOPPED)
-    return Elemwise(mode="without_history")

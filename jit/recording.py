@@ -21,6 +21,7 @@ from ..imperative.finalizers import finalizers_wait
 from ..imperative.keeping import recorder
 from ..imperative.levels import Level, is_differentiated, layers, stopped
 from ..imperative.ongoing import Ongoing
+from ..imperative.random import default_stream
 from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
@@ -141,6 +142,8 @@ class Recording:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
             stack.enter_context(finalizers_wait())
+            if self.is_symbolic:  # what is drawn on the way is drawn by nobody: the run draws
+                stack.enter_context(default_stream.replay(default_stream.state()))
             stack.enter_context(self._journal)
             stack.enter_context(self._level)
             self.program.recording = self

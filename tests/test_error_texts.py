@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import tensorlike as tl
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (
     "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "jit",
@@ -110,3 +112,10 @@ def test_these_lookings_are_found(line: str) -> None:
 )
 def test_these_lookings_are_found_in_cpp(line: str) -> None:
     assert IN_CPP.search(line)
+
+
+def test_what_was_got_is_a_line_however_long_it_is() -> None:
+    with pytest.raises(tl.ShapeError) as caught:
+        tl.functional.split(tl.zeros(5), (1,) * 5000)
+    assert "sizes must be non-negative and add up to 5; got sizes=(1, 1, 1" in str(caught.value)
+    assert "..." in str(caught.value) and len(str(caught.value)) < 1000

@@ -24,8 +24,19 @@ std::string ErrorFields::line() const {
   return is_sentence && goes_on ? out + "." : out;
 }
 
+// An error is one line: of what was got, thousands of numbers say no more than the first do.
+static void shorten(std::string& got) {
+  constexpr size_t kMost = 600;
+  if (got.size() <= kMost) return;
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(got[end]) & 0xC0U) == 0x80U) --end;  // of UTF-8
+  got.resize(end);
+  got += "...";
+}
+
 // Every error of the core is a sentence.
 static ErrorFields as_sentence(ErrorFields fields) {
+  shorten(fields.got);
   const bool goes_on =
       !fields.got.empty() || !fields.fix.empty() || !fields.slots.empty() || !fields.place.empty();
   if (goes_on && !fields.must.ends_with('.')) fields.must += ".";

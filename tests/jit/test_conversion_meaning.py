@@ -329,3 +329,27 @@ def test_y5_one_program_serves_all_values_of_a_signature() -> None:
     f(HIGH, 2)
     f(HIGH.astype("float64"), 1)
     assert len(f.programs()) == 3
+
+
+def halved(x: Any, depth: int) -> Any:
+    """Calls itself by a global name."""
+    if depth == 0:
+        return x
+    return [halved(x * 0.5, depth - 1) for _ in range(2)][1]
+
+
+def emptied(x: Any, depth: int) -> Any:
+    """The same, with a branch on tensors."""
+    if x.sum() > 0:
+        x = x * 0.5
+    return x if depth == 0 else emptied(x - 1, depth - 1)
+
+
+def test_global_functions_may_call_themselves() -> None:
+    same(halved_twice, *X)
+    same(lambda x: emptied(x, 3), *X)
+
+
+def halved_twice(x: Any) -> Any:
+    """Calls a function that calls itself."""
+    return halved(x, 2) + (halved_twice(x[:1]) if x.shape[0] > 1 else 0)

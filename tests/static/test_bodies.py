@@ -333,7 +333,7 @@ def test_identities_keep_shapes_and_dtypes() -> None:
 
 @LIMITS_MEMORY
 def test_bodies_of_as_many_steps_as_an_unknown_size_are_not_written_out() -> None:
-    """A size that is not known is a large number, and gradients of recurrences have bodies of it."""
+    """A size that is not known is a large number, and gradients of recurrences take steps."""
     program = """
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     for make in (tl.nn.RNN, tl.nn.GRU, tl.nn.LSTM):

@@ -23,7 +23,7 @@ from .pooling import (
     max_pool_select,
     max_pool_spread,
 )
-from .recurrences import recurrence, recurrence_of_bytes, running
+from .recurrences import recurrence, recurrence_grad, recurrence_of_bytes, running
 
 Meaning = Callable[..., Any]
 
@@ -183,6 +183,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "MaxPoolSelect": max_pool_select,
     "MaxPoolSpread": max_pool_spread,
     "Recurrence": recurrence,
+    "RecurrenceGrad": recurrence_grad,
     "DynamicQuantizedLSTM": recurrence_of_bytes,
     "Reduce": reduction,
     "CTC": ctc,

@@ -63,6 +63,88 @@ def recurrence(op: Any, sums: Any, weight: Any, hidden: Any, *rest: Any) -> Any:
     return F.scan(body, start, sums, reverse=op.reverse)[1]
 
 
+def _back_lstm(flow: Any, cell: Any, gates: Any, row: Any) -> tuple[Any, Any, Any]:
+    enter, forget, candidate, leave = _parts(gates, 4)
+    enter, forget, leave = F.sigmoid(enter), F.sigmoid(forget), F.sigmoid(leave)
+    candidate, shown = F.tanh(candidate), F.tanh(row["cells"])
+    cell = cell + flow * leave * (1 - shown * shown)
+    sums = [
+        cell * candidate * enter * (1 - enter), cell * row["cell_before"] * forget * (1 - forget),
+        cell * enter * (1 - candidate * candidate), flow * shown * leave * (1 - leave),
+    ]  # fmt: skip
+    return F.concat(sums, axis=1), F.zeros_like(flow), cell * forget
+
+
+def _back_gru(flow: Any, cell: Any, gates: Any, row: Any) -> tuple[Any, Any, Any]:
+    reset, update, own, candidate = _parts(gates, 4)
+    reset, update = F.sigmoid(reset), F.sigmoid(update)
+    new = F.tanh(candidate + reset * own)
+    by_candidate = flow * (1 - update) * (1 - new * new)
+    sums = [
+        by_candidate * own * reset * (1 - reset),
+        flow * (row["before"] - new) * update * (1 - update), by_candidate * reset, by_candidate,
+    ]  # fmt: skip
+    return F.concat(sums, axis=1), flow * update, cell
+
+
+def _back_simple(slope: Callable[[Any], Any]) -> Cell:
+    def step(flow: Any, cell: Any, gates: Any, row: Any) -> tuple[Any, Any, Any]:
+        return flow * slope(row["states"]), F.zeros_like(flow), cell
+
+    return step
+
+
+# From what flows into the states to what flows into the gates, past them, and into the cell.
+BACK: Mapping[str, Cell] = {
+    "lstm": _back_lstm, "gru": _back_gru, "tanh": _back_simple(lambda y: 1 - y * y),
+    "relu": _back_simple(lambda y: F.astype(y > 0, y.dtype)),
+}  # fmt: skip
+
+
+def recurrence_grad(op: Any, weight: Any, hidden: Any, states: Any, flows: Any, *rest: Any) -> Any:
+    """A scan from the last step to the first."""
+    kind, given = op.cell, list(rest)
+    first_cell = given[0] if kind == "lstm" else F.zeros_like(hidden)
+    rows: dict[str, Any] = {
+        "before": _before(hidden, states, op.reverse), "states": states, "flows": flows,
+    }  # fmt: skip
+    if kind == "lstm":
+        rows["cell_before"] = _before(given.pop(0), given[0], op.reverse)
+        rows["cells"] = given.pop(0)
+    if kind in ("lstm", "gru"):
+        rows["gates"] = given.pop(0)
+    if kind == "lstm":
+        rows["by_cells"] = given.pop(0)
+    if given:
+        rows["by_gates"] = given[0]
+
+    def body(carry: Any, row: Any) -> Any:
+        flow, cell = carry
+        flow = flow + row["flows"]
+        cell = cell + row["by_cells"] if kind == "lstm" else cell
+        found, past, cell = BACK[kind](flow, cell, row.get("gates"), row)
+        found = found + row["by_gates"] if given else found
+        products = sums = found
+        if kind == "gru":
+            reset, update, own, candidate = _parts(found, 4)
+            products = F.concat([reset, update, own], axis=1)
+            sums = F.concat([reset, update, candidate], axis=1)
+        return (F.matmul(products, weight) + past, cell), (sums, products)
+
+    start = (F.zeros_like(hidden), F.zeros_like(first_cell))
+    (flow, cell), (sums, products) = F.scan(body, start, rows, reverse=not op.reverse)
+    by_weight = F.tensordot(products, rows["before"], axes=((0, 1), (0, 1)))
+    more = {"lstm": (cell,), "gru": (F.sum(products, axis=(0, 1)),)}.get(kind, ())
+    return (sums, by_weight, flow, *more)
+
+
+def _before(first: Any, states: Any, is_reverse: bool) -> Any:
+    """The state before each step."""
+    if is_reverse:
+        return F.concat([states[1:], first[None]], axis=0)
+    return F.concat([first[None], states[:-1]], axis=0)
+
+
 def recurrence_of_bytes(
     op: Any, sums: Any, weight: Any, scale: Any, zero: Any, hidden: Any, cell: Any, lengths: Any
 ) -> Any:

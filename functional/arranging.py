@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -285,7 +284,7 @@ def roll(
     total: dict[int, int] = {}
     for places, one in zip(shifts, axes, strict=True):
         i = axis_of("roll", one, len(x.shape))
-        total[i] = total.get(i, 0) + operator.index(places)
+        total[i] = total.get(i, 0) + as_size(places)
     for i, places in total.items():
         x = _rolled(x, places, i)
     return x

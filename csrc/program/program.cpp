@@ -94,6 +94,8 @@ static void refuse_too_many(const std::string& name, const Dims& shape,
   try {
     element_count(shape);
   } catch (const Error&) {
+    const auto is_known = [](const Program::Dimension& one) { return one.size != kUnknownSize; };
+    if (std::all_of(dimensions.begin(), dimensions.end(), is_known)) throw;
     std::string sizes;
     for (const Program::Dimension& one : dimensions) {
       sizes +=

@@ -61,3 +61,15 @@ def test_what_is_calculated_of_a_size_is_calculated_by_the_model(use: Any) -> No
         np.testing.assert_allclose(
             session.run(None, {"x": x})[0], use(tl.tensor(x)).numpy(), 1e-5, 1e-6
         )
+
+
+def test_a_question_is_asked_of_what_only_it_reads() -> None:
+    def use(x: Any) -> Any:
+        x = tl.Tensor(x)
+        return x * (2 if F.masked_select(x, x > 0).shape[0] > 2 else 3)
+
+    session = _session(use, (None,))
+    given = np.float32([1, 2, 3, -4])
+    np.testing.assert_array_equal(session.run(None, {"x": given})[0], given * 2)
+    with pytest.raises(Exception, match="assumes"):
+        session.run(None, {"x": -given})

@@ -29,6 +29,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any]]] = {
     "meshgrid": (("n",), lambda x: F.concat(F.meshgrid(x, x + 1), axis=0)),
     "broadcast_arrays": (("n", 4), lambda x: F.broadcast_arrays(x[:, :1], x[0])[0]),
     "roll": (("n", 4), lambda x: F.roll(x, (3, -1), axis=(0, 1))),
+    "roll by half": (("n", 4), lambda x: F.roll(x, x.shape[0] // 2, axis=0)),
+    "shifted spectra": (("n", 4), lambda x: F.fft.fftshift(x, axes=(0,))),
     "roll of all": (("n", 4), lambda x: F.roll(x, 7)),
     "scatter_reduce": (("n", 4), lambda x: F.scatter_reduce(
         F.zeros_like(x), F.reshape(F.arange(x.shape[0]), (-1, 1)), x, axis=0)),

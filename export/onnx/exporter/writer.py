@@ -127,6 +127,14 @@ class _Program:
 
     def _live(self, results: Sequence[int]) -> list[int]:
         """The steps that are needed, in order."""
+        found = self._behind(results)
+        asked = [expr for guard in self.listing.guards() for expr in guard[:2]]
+        for number, axis in (size for expr in asked for size in sizes_of(expr)):
+            if not self._says_size(number, axis, found):
+                found |= self._behind([number])
+        return sorted(found)
+
+    def _behind(self, results: Sequence[int]) -> set[int]:
         makers = {n: i for i, step in enumerate(self.steps) for n in step[2]}
         found: set[int] = set()
         pending = [n for n in results if n not in self.values]
@@ -136,9 +144,17 @@ class _Program:
                 continue
             found.add(place)
             _, inputs, _, _, expressions = self.steps[place]
-            read = [n for expr in expressions.values() for n in variables_of(expr)]
+            read = [n for expr in expressions.values() for n, _ in sizes_of(expr)]
             pending += [n for n in (*inputs, *read) if n not in self.values]
-        return sorted(found)
+        return found
+
+    def _says_size(self, number: int, axis: int, steps: set[int]) -> bool:
+        """Whether one of the values that there will be is of this size."""
+        size: Any = self.listing.shape(number)[axis]
+        made = [*self.values, *(n for place in steps for n in self.steps[place][2])]
+        shapes: list[tuple[Any, ...]] = [self.listing.shape(other) for other in made]
+        sizes = [known for shape in shapes for known in shape]
+        return number in made or any(same_size(known, size) for known in sizes)
 
     def _checks(self) -> list[str]:
         try:
@@ -261,13 +277,13 @@ def names_read(nodes: Iterable[Any]) -> set[str]:
     return found.union(*map(names_read, inner))
 
 
-def variables_of(expr: Any) -> list[int]:
-    """The variables whose sizes an expression reads."""
+def sizes_of(expr: Any) -> list[tuple[int, int]]:
+    """The sizes that an expression reads: variables, and their dimensions."""
     if not isinstance(expr, tuple):
         return []
     if expr[0] == "size":
-        return [expr[1]]
-    return [n for part in expr[1] for n in variables_of(part)]
+        return [(expr[1], expr[2])]
+    return [size for part in expr[1] for size in sizes_of(part)]
 
 
 def array_of(value: Any) -> Array:

@@ -12,7 +12,6 @@ from typing import Any
 
 from .. import _C
 from ..ops import Fill
-from .finalizers import finalizers_wait
 from .levels import Level, layers, unwrapped
 from .sizes import Size, in_one_program, same_size
 from .sub_programs import Call
@@ -219,7 +218,7 @@ def record_block(
 
     block = Block()
     with (
-        finalizers_wait(),
+        _C.FinalizersWait(),
         block,
         recorded_blocks.block(block),
         _C.Recording(block),

@@ -8,7 +8,6 @@ from typing import Any
 
 from .. import _C
 from ..ops import Fill
-from .finalizers import finalizers_wait
 from .random import default_stream
 from .sizes import Size
 from .symbolic import Listing, SymbolicTensor
@@ -90,7 +89,7 @@ class Derived:
         """A block in which what is made of nothing belongs to the program."""
         # What is drawn on the way is drawn by nobody: runs draw anew.
         is_ours = default_stream.replay(default_stream.state())
-        with finalizers_wait(), is_ours, _C.Recording(self.listing):
+        with _C.FinalizersWait(), is_ours, _C.Recording(self.listing):
             yield self.listing
 
     def number(self, value: Any) -> int:

@@ -17,7 +17,6 @@ from .. import _C
 from ..imperative import SymbolicTensor, Tensor, apply
 from ..imperative.autodiff import zeros_like
 from ..imperative.blocks import Block
-from ..imperative.finalizers import finalizers_wait
 from ..imperative.keeping import recorder
 from ..imperative.levels import Level, is_differentiated, layers, stopped
 from ..imperative.ongoing import Ongoing
@@ -141,7 +140,7 @@ class Recording:
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
-            stack.enter_context(finalizers_wait())
+            stack.enter_context(_C.FinalizersWait())
             if self.is_symbolic:  # what is drawn on the way is drawn by nobody: the run draws
                 stack.enter_context(default_stream.replay(default_stream.state()))
             stack.enter_context(self._journal)

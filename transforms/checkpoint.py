@@ -11,7 +11,6 @@ from typing import Any
 
 from .. import _C
 from ..imperative.dispatch import apply
-from ..imperative.finalizers import finalizers_wait
 from ..imperative.levels import is_differentiated, unwrapped
 from ..imperative.random import default_stream
 from ..imperative.symbolic import SymbolicTensor
@@ -31,7 +30,7 @@ class _Recomputed(CalledOp):
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         # What Tensors are bound to, running statistics say, stays as it is.
-        with finalizers_wait(), default_stream.replay(self.drawn), _C.Journal():
+        with _C.FinalizersWait(), default_stream.replay(self.drawn), _C.Journal():
             return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
 
 

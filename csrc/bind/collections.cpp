@@ -12,6 +12,7 @@
 // set another one then breaks the mapping that is being made.
 #include <vector>
 
+#include "bind/context.h"
 #include "bind/rebinding.h"
 #include "program/recording.h"
 
@@ -56,6 +57,37 @@ PyObject* collection(PyObject*, PyObject*) {
 
 PyObject* callback = nullptr;
 
+// FinalizersWait(): a block in which Python looks for no garbage, of a call that ends soon and not
+// of a user's: what else such a call relies on, the stream of random numbers, say, is not put
+// aside.
+class WaitBlock {
+ public:
+  explicit WaitBlock(PyObject* args) {
+    if (PyArg_ParseTuple(args, "") == 0) throw PythonError();
+  }
+  WaitBlock(WaitBlock&& other) noexcept : is_on_(std::exchange(other.is_on_, false)) {}
+  ~WaitBlock() { exit(); }
+  void enter() {
+    if (is_on_) {
+      fail(ErrorKind::kAttribute, said::op("FinalizersWait"),
+           "it must not be entered inside itself.");
+    }
+    is_on_ = true;
+    const bool is_enabled = PyGC_Disable() == 1;  // inside of another block: somebody enabled it
+    was_enabled_ = is_enabled || (count_ > 0 && was_enabled_);
+    ++count_;
+  }
+  void exit() {
+    if (!std::exchange(is_on_, false)) return;
+    if (--count_ == 0 && was_enabled_) PyGC_Enable();
+  }
+
+ private:
+  bool is_on_ = false;
+  inline static int64_t count_ = 0;  // of blocks that are going on, in all threads; under the GIL
+  inline static bool was_enabled_ = false;  // outside of them
+};
+
 PyMethodDef collections_functions[] = {
     {"around_collections", as_method(around_collections), METH_FASTCALL,
      "What Python's collector calls before and behind its work."},
@@ -78,6 +110,8 @@ void keep_finalizers_outside() {
 
 void add_collections(PyObject* module) {
   check(PyModule_AddFunctions(module, collections_functions));
+  Context<WaitBlock>::add(module, "tensorlike._C.FinalizersWait",
+                          "FinalizersWait(): a block in which Python looks for no garbage.");
   callback = checked(PyObject_GetAttrString(module, "around_collections"));
 }
 

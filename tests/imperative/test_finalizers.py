@@ -12,7 +12,6 @@ from support.garbage import Found, Garbage, garbage_all_the_time, is_told
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import _C, jit, static
-from tensorlike.imperative.finalizers import finalizers_wait
 
 
 @pytest.fixture
@@ -127,9 +126,9 @@ def test_garbage_that_is_cleared_meanwhile_was_not_set_by_anybody() -> None:
 
 
 def test_a_block_inside_of_one_waits_where_somebody_enabled_the_collector() -> None:
-    with finalizers_wait():
+    with _C.FinalizersWait():
         gc.enable()
-        with finalizers_wait():
+        with _C.FinalizersWait():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()

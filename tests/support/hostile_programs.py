@@ -122,6 +122,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Listing.dtype": lambda: (0,),
     "Listing.find": lambda: ("x",),
     "Listing.hold": lambda: ("part", _listing()),
+    "Listing.note_cut": lambda: ((0,),),
     "Listing.to_dot": lambda: ("x",),
     "static.Program.check_name": lambda: ("z",),
     "static.Program.prune": lambda: ("x",),

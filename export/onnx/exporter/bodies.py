@@ -12,7 +12,6 @@ from typing import Any
 
 from .... import _C
 from .... import functional as F
-from ....imperative.finalizers import finalizers_wait
 from ....imperative.levels import stopped, unwrapped
 from ....imperative.sizes import ARITHMETIC, Size
 from ....imperative.symbolic import Listing, SymbolicTensor
@@ -107,7 +106,7 @@ class _Recorded:
         site, op = self.site, self.site.op
         changed = {name: self._attribute(expr) for name, expr in site.expressions.items()}
         name = type(op).__name__
-        with finalizers_wait(), _C.Recording(self.listing):
+        with _C.FinalizersWait(), _C.Recording(self.listing):
             if name in MEANINGS:
                 attrs = SimpleNamespace(**{**site.attrs, **changed})
                 found = MEANINGS[name](attrs, *map(Tensor, self.inputs))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from .... import _C
-from ....imperative.finalizers import finalizers_wait
 from ....imperative.levels import stopped, unwrapped
 from ....imperative.symbolic import Listing, SymbolicTensor
 from ....imperative.tensor import Tensor
@@ -130,7 +129,7 @@ def _of_function(function: Any, inputs: Any) -> Recorded:
         for name, value in states.items()
     }
     given = [Tensor(x) for x in symbols.values()]
-    with finalizers_wait(), _C.Recording(listing):
+    with _C.FinalizersWait(), _C.Recording(listing):
         is_layer = isinstance(function, Layer)
         found = _inferred(function, own, given) if is_layer else function(*given)
     leaves = list(leaves_of(found))

@@ -100,8 +100,10 @@ std::optional<std::vector<Program::Equality>> Program::equal_for(
     }
   }
   for (const Equality& known : equal_) {
-    const bool is_met = std::find(met.begin(), met.end(), known.from) != met.end();
-    if (is_met && std::find(met.begin(), met.end(), known.to) == met.end()) all.push_back(known);
+    const bool has_from = std::find(met.begin(), met.end(), known.from) != met.end();
+    const bool has_to = std::find(met.begin(), met.end(), known.to) != met.end();
+    if (has_from && !has_to) all.push_back(known);
+    if (has_to && !has_from) all.push_back({known.to, known.from});
   }
   all.insert(all.end(), pairs.begin(), pairs.end());
   if (all.size() > kMostPairs) all.resize(kMostPairs);

@@ -151,6 +151,13 @@ constexpr double kEulerMaclaurin[] = {
     -174611.0 / 802857662698291200000.0,
 };
 
+// (q + k)^-x of the exact sum: what rounding takes from it counts x times.
+inline double power_of_sum(double q, double k, double x) {
+  const double total = q + k, part = total - q;
+  const double lost = (q - (total - part)) + (k - part);
+  return vm::pow(total, -x) * (1 - x * (lost / total));
+}
+
 inline double zeta(double x, double q) {
   if (x != x || q != q || x < 1) return kSpecialNan;
   if (x == 1) return kSpecialInfinity;
@@ -160,8 +167,8 @@ inline double zeta(double x, double q) {
   if (q > 1e20) return vm::pow(q, 1 - x) / (x - 1);
   constexpr int kTerms = 12;
   double head = 0;
-  for (int k = kTerms; k-- > 1;) head += vm::pow(q + k, -x);  // the smallest first
-  const double w = q + kTerms, last = vm::pow(w, -x);
+  for (int k = kTerms; k-- > 1;) head += power_of_sum(q, k, x);  // the smallest first
+  const double w = q + kTerms, last = power_of_sum(q, kTerms, x);
   double tail = 0;
   if (last > 0 && x < 400) {
     tail = w / (x - 1) + 0.5;

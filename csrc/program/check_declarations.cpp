@@ -240,8 +240,10 @@ class Checker {
   void check_call(const Owner& owner, const Step& step, bool is_formula) const {
     require(step.outputs == 1 || !is_formula, owner.name, "functions of one result");
     if (step.call == "size" || step.call == "attribute") {
-      require(!is_formula && step.args.size() + step.attrs.size() == 1, owner.name,
-              "sizes of one tensor, and attributes by one name");
+      const size_t args = step.call == "size" ? 1 : 0;
+      require(!is_formula && step.outputs == 1 && step.args.size() == args &&
+                  step.attrs.size() == 1 - args,
+              owner.name, "sizes of one tensor, and attributes by one name");
       return;
     }
     if (const ScalarSpec* scalar = find_scalar(step.call)) {

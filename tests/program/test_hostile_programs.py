@@ -6,10 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.apart import run_apart
+from support.program_mutants import joined, renamed, seeds
+
+import tensorlike as tl
 
 BATCH = 2_500
 MOST_MEMORY = 600 << 20  # bytes; the package alone takes a sixth
@@ -34,6 +38,28 @@ def test_mutants_end_in_an_error_or_in_a_program(batch: int) -> None:
     assert found["refused"] > BATCH // 2
     assert found["ran"] > BATCH // 50
     assert found["memory"] < MOST_MEMORY
+
+
+def steps_in(node: Any) -> Iterator[dict[str, Any]]:
+    """All steps of bodies."""
+    if isinstance(node, dict):
+        if "call" in node:
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            yield from steps_in(part)
+
+
+@pytest.mark.parametrize(("call", "other"), (("attribute", "size"), ("size", "attribute")))
+def test_calls_of_bodies_have_what_they_read(call: str, other: str) -> None:
+    """One without the argument that it reads crashed when it ran."""
+    structure, tensors = next(x for x in seeds() if x[0].get("declarations"))
+    swapped = renamed(structure, f"swapped_{call}_")
+    step = next(step for step in steps_in(swapped["declarations"]) if step["call"] == call)
+    step["call"] = other
+    with pytest.raises(tl.ArgumentError, match="sizes of one tensor, and attributes by one name"):
+        tl.Listing.from_bytes(joined(swapped, tensors))
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ namespace {
 
 // The half of a spectrum of n elements with those multiplied that stand for two: all but the first,
 // and the one in the middle where n is even. By values, since n may be a size that is not known.
-Ref<Value> scale_inner(Value& half, const Dims& shape, size_t axis, int64_t n, double factor) {
+Ref<Value> scale_inner(Value& half, const Spec& spec, size_t axis, int64_t n, double factor) {
+  const Dims& shape = spec.shape;
   const Ref<Value> twice =
       call("arange", {}, {{"start", int64_t{0}}, {"stop", 2 * shape[axis]}, {"step", int64_t{2}}});
   const Ref<Value> rest = call("remainder", {twice.get(), lift_literal(n, *twice).get()});
@@ -17,8 +18,10 @@ Ref<Value> scale_inner(Value& half, const Dims& shape, size_t axis, int64_t n, d
   std::vector<int64_t> column(shape.size() - axis, 1);
   column[0] = -1;
   is_one = call("reshape", {is_one.get()}, {{"shape", column}});
-  const Ref<Value> times = call(
-      "where", {is_one.get(), lift_literal(1.0, half).get(), lift_literal(factor, half).get()});
+  // A real number: ONNX has no choice between complex ones.
+  const Ref<Value> one = call("astype", {is_one.get()}, {{"dtype", real_of(spec.dtype)}});
+  const Ref<Value> less = call("multiply", {one.get(), lift_literal(1 - factor, *one).get()});
+  const Ref<Value> times = call("add", {less.get(), lift_literal(factor, *less).get()});
   return call("multiply", {&half, times.get()});
 }
 
@@ -44,10 +47,10 @@ void grad_fourier_transform(GradCall& c) {
         normalize_axis(c.op.name(), axes.back(), static_cast<int64_t>(x.shape.size())));
     if (kind == "r2c") {
       const int64_t n = x.shape[last];
-      dx = adjoint(*scale_inner(dy, y.shape, last, n, 0.5), "c2r", n);
+      dx = adjoint(*scale_inner(dy, y, last, n, 0.5), "c2r", n);
     } else {
       const int64_t n = y.shape[last];
-      dx = scale_inner(*adjoint(dy, "r2c", 0), x.shape, last, n, 2.0);
+      dx = scale_inner(*adjoint(dy, "r2c", 0), x, last, n, 2.0);
     }
   }
   const bool is_real = kind_of(x.dtype) != Kind::kComplex;

@@ -24,7 +24,7 @@ from support.declarations import (
     special_values,
 )
 from support.layouts import LAYOUTS
-from support.oracle import EXACT, assert_matches, expected, tuple_of
+from support.oracle import EXACT, INCOMPLETE, assert_matches, expected, tuple_of
 
 import tensorlike as tl
 from tensorlike.opdecl.compiler.model import Category, Entry, OpEntry, ScalarEntry
@@ -97,10 +97,11 @@ def random_bits(dtype: str, count: int, seed: int) -> Array:
     ids=name_of,
 )
 def test_random_bits_give_the_values_of_the_oracle(entry: ScalarEntry, dtype: str) -> None:
-    inputs = [random_bits(dtype, 300_000, seed) for seed in range(len(entry.args))]
+    count = 10_000 if entry.name in INCOMPLETE else 300_000  # of those a sum for each element
+    inputs = [random_bits(dtype, count, seed) for seed in range(len(entry.args))]
     if len(entry.args) == 2:  # numbers of one size meet, too
         with np.errstate(all="ignore"):
-            inputs[1][::2] = inputs[0][::2] * np.linspace(0.1, 9, 150_000, dtype=dtype)
+            inputs[1][::2] = inputs[0][::2] * np.linspace(0.1, 9, count // 2, dtype=dtype)
     permitted = PERMITTED.get(entry.name)
     with np.errstate(all="ignore"):
         outputs = tuple_of(function_of(entry)(*tensors(inputs)))

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kReduceChunk = 65536;  // elements of one partial result: fixed, so that results
                                          // do not depend on the number of threads
-constexpr int64_t kColumns = 4096;  // accumulators that stay in cache
+constexpr int64_t kColumns = 4096;       // accumulators that stay in cache
 constexpr int64_t kParts =
     16;  // of the rows, as long as they have kReduceChunk to 8 kReduceChunk elements
 constexpr int64_t kReduceGrain = 16384;

@@ -1,6 +1,8 @@
 // Whether what an operator gives is read by the next operator of the same expression, and by
 // nothing else before it: seen in the code that Python is running. Of each piece of code that is
 // found out once, and kept with it.
+#include "bind/expressions.h"
+
 #include <memory>
 #include <vector>
 
@@ -151,6 +153,7 @@ size_t instruction_of(PyFrameObject* frame) {
 
 bool is_passed_on_now() {
   if (PyGILState_Check() == 0) return false;       // a thread that Python does not know
+  if (operators_applied == 0) return false;        // some other call
   PyFrameObject* const frame = PyEval_GetFrame();  // borrowed
   if (frame == nullptr) return false;
   const Object code = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));

@@ -35,12 +35,9 @@ struct Loops {
   template <int kBytes>
   using Values = typename VectorOf<T, kBytes>::Type;
   // As wide as the elements, so that one comparison serves both.
-  using Number =
-      std::conditional_t<sizeof(T) == 1, int8_t,
-                         std::conditional_t<sizeof(T) == 2, int16_t,
-                                            std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
   template <int kBytes>
-  using Numbers = typename VectorOf<Number, kBytes>::Type;
+  using Numbers = LaneNumbers<Values<kBytes>>;
+  using Number = std::remove_reference_t<decltype(Numbers<kVectorBytes>{}[0])>;
   using Position = std::conditional_t<sizeof(T) <= 4, int32_t, int64_t>;
 
   static constexpr int64_t kShort = 16;  // of fewer elements rows are looked at side by side

@@ -210,12 +210,7 @@ bool Program::spec_as_recorded(const Step& step, std::vector<Spec>& specs) const
     for (size_t i = 0; i < found.shape.size(); ++i) {
       if (recorded.bases[i] < 0) continue;
       const AttrExpr& expr = bases_[static_cast<size_t>(recorded.bases[i])].expr;
-      bool is_said = true;
-      for_each_dim(expr, [&](const AttrExpr& dim) {
-        const Dims& shape = specs[static_cast<size_t>(dim.slot)].shape;
-        is_said = is_said && static_cast<size_t>(dim.dim) < shape.size();
-      });
-      if (!is_said) return false;
+      if (!are_known(expr, specs)) return false;
       found.shape[i] = whole(expr, specs);
     }
     specs[static_cast<size_t>(output)] = std::move(found);

@@ -64,6 +64,11 @@ bool Program::may_be_equal(const Witness& a, const Witness& b) const {
   return std::llabs(x->size - y->size) * kNearly <= std::max(x->size, y->size);
 }
 
+// What was met first stays, and a size of an input rather than what is made of it.
+Program::Equality Program::towards_root(const Witness& a, const Witness& b) const {
+  return is_root(b) ? Equality{a, b} : Equality{b, a};
+}
+
 // Whether sizes are the same, or have been taken for equal, one by one.
 bool Program::is_taken_for(const Witness& a, const Witness& b) const {
   std::vector<Witness> same = {a};
@@ -96,7 +101,7 @@ std::optional<std::vector<Program::Equality>> Program::equal_for(
   for (size_t i = 0; i < met.size(); ++i) {
     for (size_t k = i + 1; k < met.size(); ++k) {
       if (!is_taken_for(met[i], met[k])) continue;
-      all.push_back(is_root(met[i]) ? Equality{met[k], met[i]} : Equality{met[i], met[k]});
+      all.push_back(towards_root(met[k], met[i]));
     }
   }
   for (const Equality& known : equal_) {
@@ -137,8 +142,7 @@ bool Program::assume_equal(const Step& step) {
     for (size_t k = i + 1; k < met.size(); ++k) {
       const MetSize &a = met[i], &b = met[k];
       if (a.operand == b.operand || !may_be_equal(a.size, b.size)) continue;
-      // What was met first stays, and a size of an input rather than what is made of it.
-      const Equality found = is_root(b.size) ? Equality{a.size, b.size} : Equality{b.size, a.size};
+      const Equality found = towards_root(a.size, b.size);
       const bool share = (extent_or_all(a.size).roots & extent_or_all(b.size).roots) != 0;
       pairs.push_back({found, (share ? 0 : 2) + (a.from_end == b.from_end ? 0 : 1)});
     }

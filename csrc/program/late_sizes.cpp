@@ -28,6 +28,16 @@ int64_t calculate_outside(const std::string& how, int64_t a, int64_t b) {
 
 }  // namespace
 
+bool are_known(const AttrExpr& expr, std::span<const Spec> variables) {
+  bool found = true;
+  for_each_dim(expr, [&](const AttrExpr& dim) {
+    const Dims& shape = variables[static_cast<size_t>(dim.slot)].shape;
+    const size_t place = static_cast<size_t>(dim.dim);
+    found = found && place < shape.size() && shape[place] != kUnknownSize;
+  });
+  return found;
+}
+
 bool Program::is_of_outer_sizes(Args values, std::span<const Spec> specs) const {
   if (live_witnesses == 0 || !has_unknown_sizes()) return false;
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -53,7 +63,7 @@ bool Program::agree(int64_t a, int64_t b, const std::string& place, const std::s
   if (!x || !y) return a == b;
   if (is_taken_for(*x, *y)) return true;
   if (!may_be_equal(*x, *y)) return false;
-  equal_.push_back(is_root(*y) ? Equality{*x, *y} : Equality{*y, *x});
+  equal_.push_back(towards_root(*x, *y));
   require({expression_of(*y), expression_of(*x), "==", true, place, op});
   return true;
 }
@@ -96,16 +106,6 @@ void Program::LateSizes::find_others(const std::vector<Ref<Value>>& values) {
 
 void Program::LateSizes::note(size_t variable, Value* value) {
   if (value != nullptr) specs_[variable] = spec_of("run", *value);
-}
-
-bool Program::LateSizes::knows(const AttrExpr& expr) const {
-  bool is_known = true;
-  for_each_dim(expr, [&](const AttrExpr& dim) {
-    const Dims& shape = specs_[static_cast<size_t>(dim.slot)].shape;
-    const size_t place = static_cast<size_t>(dim.dim);
-    is_known = is_known && place < shape.size() && shape[place] != kUnknownSize;
-  });
-  return is_known;
 }
 
 Ref<const Op> Program::LateSizes::op(const Step& step) const {

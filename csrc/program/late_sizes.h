@@ -17,6 +17,9 @@ void for_each_dim(const AttrExpr& expr, const Use& use) {
   for (const AttrExpr& part : expr.parts) for_each_dim(part, use);
 }
 
+// Whether those dimensions are there, and known.
+bool are_known(const AttrExpr& expr, std::span<const Spec> variables);
+
 class Program::LateSizes {
  public:
   LateSizes(const Program& program, const std::vector<Ref<Value>>& values);
@@ -30,7 +33,7 @@ class Program::LateSizes {
  private:
   void note(size_t variable, Value* value);
   void find_others(const std::vector<Ref<Value>>& values);
-  bool knows(const AttrExpr& expr) const;
+  bool knows(const AttrExpr& expr) const { return are_known(expr, specs_); }
   void check(const Step& step) const;
 
   const Program& program_;

@@ -310,6 +310,7 @@ class Program : public RefCounted {
   bool may_be_equal(const Witness& a, const Witness& b) const;
   bool is_root(const Witness& size) const;
   bool is_taken_for(const Witness& a, const Witness& b) const;
+  Equality towards_root(const Witness& a, const Witness& b) const;
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
   int add_base(const Base& base);

@@ -124,7 +124,7 @@ struct Steps {
   int64_t longest() const { return std::max(length(0), length(count - 1)); }
 };
 
-// MovedBlocks of the two chosen dimensions times everything outside of them, counted through.
+// Blocks of the two chosen dimensions times everything outside of them, counted through.
 class MovedBlocks {
  public:
   MovedBlocks(const Plan& plan, bool is_transposed, const Dim& rows, const Dim& columns,
@@ -146,7 +146,7 @@ class MovedBlocks {
   int64_t count() const { return count_; }
   int64_t bytes() const { return row_steps_.longest() * column_steps_.longest() * plan_.word; }
 
-  // MovedBlocks [begin, end), the columns of a row first, then rows, then what is outside.
+  // Blocks [begin, end), the columns of a row first, then rows, then what is outside.
   void copy(int64_t begin, int64_t end) const {
     int64_t rest = begin;
     int64_t column = rest % column_steps_.count;

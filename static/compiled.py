@@ -308,32 +308,34 @@ class CompiledProgram:
             program, numbers = self._frozen(self.scope, numbers)
         # Steps that are there twice to save memory are not to be made one.
         spared = {"cse"} if getattr(program, "recomputed", ()) else set()
-        text = str(program)
-        after = compress(text.encode(), 1)  # a twelfth: texts of large programs are megabytes
-        passes = [one for one in self._passes if one not in spared]
         # A static program and its blocks hold each other until the collector comes: what is thrown
         # away by the next pass is a plain one.
-        kinds = [Listing] * (len(passes) - 1) + [type(program)]
-        for one, kind in zip(passes, kinds, strict=False):
-            before = after
+        kind = type(program)
+        before = _packed(program)
+        for one in self._passes:
+            if one in spared:
+                continue
             if isinstance(one, str):
-                made = _empty_like(program, kind)
-                numbers, changes, nanoseconds = _C.run_pass(
+                name, made = one, _empty_like(program, Listing)
+                found, changes, nanoseconds = _C.run_pass(
                     one, program, numbers, self.opt_level, made
                 )
-                program, name = made, one
+                is_made = changes > 0
             else:
-                begin = perf_counter_ns()
+                name, begin = one.__name__, perf_counter_ns()
                 graph = Graph(program, numbers)
                 one(graph)
-                program, numbers = graph._finish(kind)
-                _verified(program, numbers, one.__name__)
+                made, found = graph._finish(Listing)
+                _verified(made, found, name)
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
-                name = one.__name__
-            if str(program) != text:
-                text = str(program)
-                after = compress(text.encode(), 1)
+                is_made = True
+            after = before
+            if is_made:
+                program, numbers, after = made, found, _packed(made)
             reports.append(PassReport(name, changes, nanoseconds / 1000, before, after))
+            before = after
+        if type(program) is not kind:
+            program, numbers = Graph(program, numbers)._finish(kind)
         _C.trim_heap()  # of the programs in between
         return program, numbers, tuple(reports)
 
@@ -356,6 +358,11 @@ def _verified(program: Listing, numbers: tuple[int, ...], name: str) -> None:
             f"the pass {name} must leave a program that can run", op="CompiledProgram",
             argument="passes", got=str(error),
         ) from error  # fmt: skip
+
+
+def _packed(program: Listing) -> bytes:
+    """Its text in a twelfth of the bytes: those of large programs have megabytes."""
+    return compress(str(program).encode(), 1)
 
 
 def _empty_like(program: Listing, kind: type[Listing]) -> Listing:

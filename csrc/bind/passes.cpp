@@ -35,7 +35,8 @@ Object from_numbers(const std::vector<int>& numbers) {
   return tuple;
 }
 
-// run_pass(name, program, results, level, empty) -> (results, changes, nanoseconds)
+// run_pass(name, program, results, level, empty) -> (results, changes, nanoseconds); where nothing
+// changes `empty` stays so.
 PyObject* run_pass_by_name(PyObject*, PyObject* args) {
   const char* name = nullptr;
   PyObject *source = nullptr, *results = nullptr, *empty = nullptr;
@@ -47,13 +48,12 @@ PyObject* run_pass_by_name(PyObject*, PyObject* args) {
     const Ref<Program> program(&to_program(source));
     const std::vector<int> numbers = to_numbers(*program, results);
     const RecordedBlock nothing(nullptr);  // what passes compute is no part of what is built
-    PassReport report;
-    const std::vector<int> found =
+    const PassResult found =
         run_pass(find_pass(name), *program, numbers, static_cast<OptLevel>(std::clamp(level, 0, 2)),
-                 to_program(empty), report);
-    const Object tuple = from_numbers(found);
-    return checked(Py_BuildValue("(OiL)", tuple.get(), report.changes,
-                                 static_cast<long long>(report.nanoseconds)));
+                 to_program(empty));
+    const Object tuple = from_numbers(found.results);
+    return checked(Py_BuildValue("(OiL)", tuple.get(), found.changes,
+                                 static_cast<long long>(found.nanoseconds)));
   });
 }
 
@@ -273,7 +273,8 @@ PyType_Spec graph_spec = {"tensorlike._C.Graph", sizeof(GraphObject), 0, Py_TPFL
 
 PyMethodDef passes_functions[] = {
     {"run_pass", run_pass_by_name, METH_VARARGS,
-     "run_pass(name, program, results, level, empty): results, changes and nanoseconds."},
+     "run_pass(name, program, results, level, empty): results, changes and nanoseconds; `empty` is "
+     "filled where there are changes."},
     {"rewritten", rewritten_stretch, METH_VARARGS,
      "rewritten(stretch, names, level): what passes make of it."},
     {"memory_plan", memory_plan_of, METH_VARARGS,

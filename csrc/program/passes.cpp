@@ -110,39 +110,33 @@ Ref<Stretch> rewritten(Ref<Stretch> call, std::span<const std::string> names, Op
   return call;
 }
 
-std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
-                          OptLevel level, Program& empty, PassReport& report) {
+PassResult run_pass(const Pass& pass, const Program& source, std::span<const int> results,
+                    OptLevel level, Program& empty) {
   const auto begin = std::chrono::steady_clock::now();
-  Graph graph(source, results);
+  PassResult found{{results.begin(), results.end()}};
   if (level >= pass.least) {
-    report.changes = run_on(pass, graph, level);
+    Graph graph(source, results);
+    found.changes = run_on(pass, graph, level);
+    if (found.changes > 0) {
+      graph.finish(empty);
+      found.results = graph.finished_results();
+    }
   }
-  graph.finish(empty);
-  report.name = pass.name;
-  report.nanoseconds =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin)
-          .count();
-  return graph.finished_results();
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  found.nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+  return found;
 }
 
-Optimized optimize(const Program& source, std::span<const int> results,
-                   const OptimizeOptions& options) {
-  for (const std::string& name : options.off) find_pass(name);
-  Optimized out{Ref<Program>(const_cast<Program*>(&source)), {results.begin(), results.end()}, {}};
+Optimized optimize(const Program& source, std::span<const int> results, OptLevel level) {
+  Graph copied(source, results);
+  Optimized out{make_ref<Program>(), {}};
+  copied.finish(*out.program);
+  out.results = copied.finished_results();
   for (const Pass& pass : kPasses) {
-    if (std::find(options.off.begin(), options.off.end(), pass.name) != options.off.end()) continue;
-    PassReport report;
     Ref<Program> made = make_ref<Program>();
-    std::vector<int> found =
-        run_pass(pass, *out.program, out.results, options.level, *made, report);
-    if (options.keeps_texts) {
-      report.before = out.program->text();
-      report.after = made->text();
-    }
-    out.program = std::move(made);
-    out.results = std::move(found);
-    if (options.verifies) verify(*out.program, out.results);
-    out.reports.push_back(std::move(report));
+    PassResult found = run_pass(pass, *out.program, out.results, level, *made);
+    if (found.changes == 0) continue;
+    out = {std::move(made), std::move(found.results)};
   }
   return out;
 }

@@ -30,35 +30,28 @@ std::span<const Pass> passes();
 // ErrorKind::kArgument for a name that there is not.
 const Pass& find_pass(std::string_view name);
 
-struct PassReport {
-  std::string name;
+struct PassResult {
+  std::vector<int> results;
   int changes = 0;
   int64_t nanoseconds = 0;
-  std::string before, after;  // the program, where it was asked for
-};
-
-struct OptimizeOptions {
-  OptLevel level = OptLevel::kUsual;
-  std::vector<std::string> off = {};  // names of passes that do not run
-  bool keeps_texts = false;
-  bool verifies = false;  // after each pass
 };
 
 struct Optimized {
   Ref<Program> program;
   std::vector<int> results;
-  std::vector<PassReport> reports;
 };
 
 // What passes make of a stretch, whose program is its own then; the same one where they change
 // nothing, or where it cannot be a program.
 Ref<Stretch> rewritten(Ref<Stretch> call, std::span<const std::string> names, OptLevel level);
 
-// One pass over a program, whose result fills an empty one; the results' numbers in it.
-std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
-                          OptLevel level, Program& empty, PassReport& report);
+// One pass over a program, whose result fills an empty one. Where the pass changes nothing this
+// stays empty, and the results are those given.
+PassResult run_pass(const Pass& pass, const Program& source, std::span<const int> results,
+                    OptLevel level, Program& empty);
+// All passes; another program than the source, whatever they change.
 Optimized optimize(const Program& source, std::span<const int> results,
-                   const OptimizeOptions& options = {});
+                   OptLevel level = OptLevel::kUsual);
 
 // That a program is one: what a step reads is made before, once; its results are inferred to be
 // what is written; states become values of their kind. ErrorKind::kArgument where it is not.

@@ -99,7 +99,7 @@ PyMethodDef transforms_functions[] = {
 
 bool ForeignOp::has_body() const {
   Gil gil;
-  return cls.define != nullptr || static_cast<bool>(find_attribute(object_, "define"));
+  return cls.define || static_cast<bool>(find_attribute(object_, "define"));
 }
 
 void add_transforms(PyObject* module) {

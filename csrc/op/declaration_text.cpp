@@ -28,6 +28,10 @@ class Out {
   void write(bool value) { text_.flag(value); }
   void write(int value) { text_.integer(value); }
   void write(const std::string& value) { text_.text(value); }
+  template <class T>
+  void write(const Late<T>& value) {
+    write(*value);
+  }
   void write(const AttrType* value) { text_.text(value == nullptr ? "" : value->name); }
   void write(const Attr& value) { write_attr(text_, value); }
   void write(const Literal& value) {
@@ -63,7 +67,9 @@ class Out {
  private:
   template <class T>
   static bool is_usual(const T& value, const T& usual) {
-    if constexpr (requires { value.empty(); }) {
+    if constexpr (requires { value.get(); }) {
+      return is_usual(*value, *usual);
+    } else if constexpr (requires { value.empty(); }) {
       return value.empty();
     } else if constexpr (requires { value == usual; }) {
       return value == usual;
@@ -80,8 +86,10 @@ class Out {
 
 class In {
  public:
-  // `is_own`: what is read is of this process, and no file.
-  In(const Json::Value& object, bool is_own) : is_own_(is_own) {
+  // `is_own`: what is read is of this process, and no file. `line`: the text of the declaration,
+  // where that stays, so that its bodies are read when somebody asks.
+  In(const Json::Value& object, bool is_own, std::string_view line = {})
+      : is_own_(is_own), line_(line) {
     const Json::Parts parts = object.object("a part of a declaration");
     if (parts.size() > kMostKeys) {
       fail(ErrorKind::kArgument, "a part of a declaration must have at most ", kMostKeys, " keys");
@@ -96,22 +104,49 @@ class In {
 
   template <class T>
   void operator()(const char* key, T& value, const T& = {}) {
-    const std::string_view wanted = key;
-    for (size_t i = 0; i < found_.size(); ++i) {
-      if ((unread_ >> i & 1) == 0 || found_[i].key != wanted) continue;
-      read(found_[i].value, value, is_own_);
-      unread_ ^= uint64_t{1} << i;
-      return;
+    if (const Json::Value* found = take(key)) read(*found, value, is_own_);
+  }
+  template <class T>
+  void operator()(const char* key, Late<T>& value) {
+    const Json::Value* found = take(key);
+    if (found == nullptr) return;
+    if (line_.empty()) {
+      value = Late<T>(read_as<T>(*found, is_own_));
+    } else {
+      value = Late<T>([line = line_, key] { return read_field<T>(line, key); });
     }
   }
   template <class T>
   void local(const char* key, T& value) {
     if (is_own_) (*this)(key, value);
   }
+  // The value of a key, once; null where there is none.
+  const Json::Value* take(std::string_view key) {
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if ((unread_ >> i & 1) == 0 || found_[i].key != key) continue;
+      unread_ ^= uint64_t{1} << i;
+      return &found_[i].value;
+    }
+    return nullptr;
+  }
   void finish() const {
     if (unread_ == 0) return;
     fail(ErrorKind::kArgument, "a part of a declaration must not have the key '",
          found_[static_cast<size_t>(std::countr_zero(unread_))].key, "', or twice");
+  }
+
+  template <class T>
+  static T read_as(const Json::Value& from, bool is_own) {
+    T value;
+    read(from, value, is_own);
+    return value;
+  }
+  // A part of the one declaration in a built-in line: {"kind": {"key": part}}.
+  template <class T>
+  static T read_field(std::string_view line, const char* key) {
+    const Json json = Json::parse(line);
+    auto parts = json.root().object("a declaration").begin();
+    return read_as<T>(*In(*++parts, true).take(key), true);
   }
 
   template <class T>
@@ -178,6 +213,7 @@ class In {
   };
 
   bool is_own_;
+  std::string_view line_;
   SmallVector<Entry, 12> found_;
   uint64_t unread_ = 0;  // bits: which of those
 };
@@ -191,6 +227,26 @@ void write_declared(JsonText& out, size_t kind, const T& spec) {
   out.end();
 }
 
+AnySpec read_declared(const Json::Value& value, bool is_own, std::string_view line) {
+  const JsonFields kinds(value, "a declaration", {kKinds[0], kKinds[1], kKinds[2], kKinds[3]});
+  const auto made = [&](auto spec, const char* kind) -> AnySpec {
+    In in(kinds.at(kind), is_own, line);
+    fields(in, spec);
+    in.finish();
+    return spec;
+  };
+  if (kinds.has("scalar")) return made(ScalarSpec(), "scalar");
+  if (kinds.has("reduction")) return made(ReductionSpec(), "reduction");
+  if (kinds.has("op")) return made(OpSpec(), "op");
+  return made(FunctionSpec(), "function");
+}
+
+IdentitySpec read_identity(std::string_view line) {
+  const Json json = Json::parse(line);
+  auto parts = json.root().object("a declaration").begin();
+  return In::read_as<IdentitySpec>(*++parts, true);
+}
+
 }  // namespace
 
 void write_declaration(JsonText& out, const Registry::Entry& entry) {
@@ -202,31 +258,19 @@ void write_declaration(JsonText& out, const AnySpec& spec) {
 }
 
 AnySpec read_declaration(const Json::Value& value, From from) {
-  const JsonFields kinds(value, "a declaration", {"scalar", "reduction", "op", "function"});
-  const auto made = [&](auto spec, const char* kind) -> AnySpec {
-    In::read(kinds.at(kind), spec, from == From::kProcess);
-    return spec;
-  };
-  if (kinds.has("scalar")) return made(ScalarSpec(), "scalar");
-  if (kinds.has("reduction")) return made(ReductionSpec(), "reduction");
-  if (kinds.has("op")) return made(OpSpec(), "op");
-  return made(FunctionSpec(), "function");
+  return read_declared(value, from == From::kProcess, {});
 }
 
 void add_built_in(Registry& registry, std::string_view text) {
   // One by one they stay in the caches.
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    const Json json = Json::parse(text.substr(begin, end - begin));
+    const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
-    const Json::Value value = json.root();
-    auto parts = value.object("a declaration").begin();
-    if ((*parts).text("a kind") == "identity") {
-      IdentitySpec spec;
-      In::read(*++parts, spec, true);
-      add_identity(std::move(spec));
+    if (line.starts_with("{\"identity\":")) {
+      add_identity(Late<IdentitySpec>([line] { return read_identity(line); }));
     } else {
-      registry.add(read_declaration(value, From::kProcess));
+      registry.add(read_declared(Json::parse(line).root(), true, line));
     }
   }
 }

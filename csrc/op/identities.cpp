@@ -7,8 +7,8 @@
 namespace tensorlike {
 namespace {
 
-std::vector<IdentitySpec>& declared() {
-  static auto& specs = *new std::vector<IdentitySpec>;
+std::vector<Late<IdentitySpec>>& declared() {
+  static auto& specs = *new std::vector<Late<IdentitySpec>>;
   return specs;
 }
 
@@ -45,14 +45,14 @@ struct Tables {
 
   Tables() {
     const Registry& calls = registry();
-    for (IdentitySpec& spec : declared()) {
-      identities.push_back(std::make_unique<Identity>(std::move(spec)));
+    for (const Late<IdentitySpec>& spec : declared()) {
+      identities.push_back(std::make_unique<Identity>(*spec));
       Identity& identity = *identities.back();
-      identity.from.define = calls.compile(identity.spec.from.define, identity.spec.text);
-      identity.to.define = calls.compile(identity.spec.to.define, identity.spec.text);
+      identity.from.define = calls.compile(*identity.spec.from.define, identity.spec.text);
+      identity.to.define = calls.compile(*identity.spec.to.define, identity.spec.text);
       const CompiledBody& from = *identity.from.define;
-      if (is_swapped_call(identity.spec.from.define, identity.spec.to.define)) {
-        commuting[calls.find_scalar(identity.spec.from.define.steps[0].call)] =
+      if (is_swapped_call(*identity.spec.from.define, *identity.spec.to.define)) {
+        commuting[calls.find_scalar(identity.spec.from.define->steps[0].call)] =
             identity.spec.holds == IdentitySpec::Holds::kExactly;
       } else if (identity.spec.holds == IdentitySpec::Holds::kByDefinition) {
         definitions[meaning_of(*from.steps[0].function)] = identity.to.define.get();
@@ -71,7 +71,7 @@ const Tables& tables() {
 Identity::Identity(IdentitySpec s)
     : spec(std::move(s)), from(spec.from, &op_base_type()), to(spec.to, &op_base_type()) {}
 
-void add_identity(IdentitySpec spec) { declared().push_back(std::move(spec)); }
+void add_identity(Late<IdentitySpec> spec) { declared().push_back(std::move(spec)); }
 
 const std::vector<std::unique_ptr<Identity>>& identities() { return tables().identities; }
 

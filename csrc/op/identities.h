@@ -29,8 +29,8 @@ struct Identity {
   OpClass from, to;
 };
 
-// For the generated tables, which are read before there is anything to look names up in.
-void add_identity(IdentitySpec spec);
+// For the generated tables: identities speak of ops, which are there when all tables are read.
+void add_identity(Late<IdentitySpec> spec);
 // All of them, when the registry is filled.
 const std::vector<std::unique_ptr<Identity>>& identities();
 // What an op is in others, by an identity; null: nobody says so.

@@ -13,11 +13,11 @@ Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs)
   Gradients out;
   out.differentiable = spec.differentiable;
   out.outputs = outputs;
-  compile_rules(spec.grads, inputs, outputs, spec.source, out);
-  if (!spec.complex_grads.empty()) {
+  compile_rules(*spec.grads, inputs, outputs, spec.source, out);
+  if (!spec.complex_grads->empty()) {
     auto found = std::make_shared<Gradients>();
     found->outputs = outputs;
-    compile_rules(spec.complex_grads, inputs, outputs, spec.source, *found);
+    compile_rules(*spec.complex_grads, inputs, outputs, spec.source, *found);
     out.complex = std::move(found);
   }
   return out;
@@ -83,6 +83,47 @@ void Registry::link(Function& function) const {
   }
 }
 
+// What the entries of a set have when somebody asks: of built-in ones, most of which a process
+// never needs; others are compiled now, so that their mistakes come to light.
+void Registry::compile_later(Scalar& scalar) const {
+  if (scalar.spec.expansion) {
+    scalar.expansion = Late<CompiledBody>(
+        [this, &scalar] { return compile(*scalar.spec.expansion, scalar.spec.source); });
+  }
+  scalar.gradients = Late<Gradients>([this, &scalar] {
+    return compile_gradients(scalar.spec, static_cast<int>(scalar.spec.args.size()),
+                             scalar.spec.outputs);
+  });
+}
+
+void Registry::compile_later(OpClass& op) const {
+  if (op.spec.define) {
+    op.define =
+        Late<CompiledBody>([this, &op] { return compile(*op.spec.define, op.spec.source); });
+  }
+  op.gradients = Late<Gradients>([this, &op] { return gradients_of(op); });
+}
+
+Gradients Registry::gradients_of(const OpClass& op) const {
+  const int args = static_cast<int>(op.spec.args.size());
+  const int outputs = counted_outputs(op.spec);
+  const bool is_many = !op.spec.args.empty() && op.spec.args.back().variadic;
+  Gradients found = compile_gradients(op.spec, args, outputs);
+  auto finish = [&](const std::vector<Grad>& all, Gradients& gradients) {
+    split_choices(op, all, gradients, [&](const std::vector<Grad>& grads, Gradients& out) {
+      compile_rules(grads, args, outputs, op.spec.source, out);
+      if (is_many) read_all_of_last(args, out);
+    });
+    if (is_many) read_all_of_last(args, gradients);
+  };
+  finish(*op.spec.grads, found);
+  if (found.complex == nullptr) return found;
+  auto complex = std::make_shared<Gradients>(*found.complex);
+  finish(*op.spec.complex_grads, *complex);
+  found.complex = std::move(complex);
+  return found;
+}
+
 void Registry::link() {
   for (Scalar* scalar : unlinked_scalars_) {
     scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
@@ -95,47 +136,37 @@ void Registry::link() {
     op->conditions = compile_conditions(op->spec.conditions, op->spec.source);
   }
   for (Function* function : unlinked_functions_) link(*function);
-  for (Scalar* s : unlinked_scalars_) {
-    if (!s->spec.expansion.results.empty())
-      s->expansion = compile(s->spec.expansion, s->spec.source);
-    s->gradients =
-        compile_gradients(s->spec, static_cast<int>(s->spec.args.size()), s->spec.outputs);
-  }
+  for (Scalar* scalar : unlinked_scalars_) compile_later(*scalar);
   for (Reduction* r : unlinked_reductions_) {
-    r->gradients = compile_gradients(r->spec, 1, 1);
+    r->gradients = Late<Gradients>([this, r] { return compile_gradients(r->spec, 1, 1); });
     if (!r->spec.map.results.empty()) {
-      r->map = compile(r->spec.map, r->spec.source);
-      r->combine = compile(r->spec.combine, r->spec.source);
-      r->finish = compile(r->spec.finish, r->spec.source);
+      r->map = compiled(r->spec.map, r->spec.source);
+      r->combine = compiled(r->spec.combine, r->spec.source);
+      r->finish = compiled(r->spec.finish, r->spec.source);
       prepare_reduction(*r);
     }
     for (const auto& [kind, source] : sources_) {
       if (source.reduction != nullptr) source.reduction(*r);
     }
   }
-  for (OpClass* op : unlinked_ops_) {
-    if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
-    const int args = static_cast<int>(op->spec.args.size());
-    const int outputs = counted_outputs(op->spec);
-    const bool is_many = !op->spec.args.empty() && op->spec.args.back().variadic;
-    op->gradients = compile_gradients(op->spec, args, outputs);
-    auto finish = [&](const std::vector<Grad>& all, Gradients& gradients) {
-      split_choices(*op, all, gradients, [&](const std::vector<Grad>& grads, Gradients& out) {
-        compile_rules(grads, args, outputs, op->spec.source, out);
-        if (is_many) read_all_of_last(args, out);
-      });
-      if (is_many) read_all_of_last(args, gradients);
-    };
-    finish(op->spec.grads, op->gradients);
-    if (op->gradients.complex == nullptr) continue;
-    auto complex = std::make_shared<Gradients>(*op->gradients.complex);
-    finish(op->spec.complex_grads, *complex);
-    op->gradients.complex = std::move(complex);
-  }
+  for (OpClass* op : unlinked_ops_) compile_later(*op);
+  if (has_built_in_) compile_now();
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();
   unlinked_ops_.clear();
   unlinked_functions_.clear();
+}
+
+void Registry::compile_now() const {
+  for (const Scalar* scalar : unlinked_scalars_) {
+    *scalar->expansion;
+    *scalar->gradients;
+  }
+  for (const Reduction* reduction : unlinked_reductions_) *reduction->gradients;
+  for (const OpClass* op : unlinked_ops_) {
+    *op->define;
+    *op->gradients;
+  }
 }
 
 static CompiledStep::Kind kind_of_step(std::string_view call) {
@@ -166,21 +197,23 @@ static std::vector<uint32_t> linear_args(const Step& step, const Scalar* scalar,
   return groups;
 }
 
-std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::string& source) const {
-  auto compiled = std::make_shared<CompiledBody>();
-  compiled->inputs = body.inputs;
-  compiled->constants = body.constants;
-  compiled->results = body.results;
-  compiled->steps.reserve(body.steps.size());
+std::shared_ptr<CompiledBody> Registry::compiled(const Body& body,
+                                                 const std::string& source) const {
+  return std::make_shared<CompiledBody>(compile(body, source));
+}
+
+CompiledBody Registry::compile(const Body& body, const std::string& source) const {
+  CompiledBody made{body.inputs, body.constants, {}, body.results};
+  made.steps.reserve(body.steps.size());
   int slot = body.inputs + static_cast<int>(body.constants.size());
   for (const Step& step : body.steps) {
-    CompiledStep& out = compiled->steps.emplace_back();
+    CompiledStep& out = made.steps.emplace_back();
     out.args = step.args;
     out.outputs = step.outputs;
     out.slot = std::exchange(slot, slot + step.outputs);
     out.kind = kind_of_step(step.call);
     if (out.kind != CompiledStep::Kind::kCall) {
-      if (out.kind == CompiledStep::Kind::kChoice) compiled->has_choices = true;
+      if (out.kind == CompiledStep::Kind::kChoice) made.has_choices = true;
       if (!step.attrs.empty()) out.attrs.emplace_back(0, step.attrs[0].second);
       continue;
     }
@@ -213,20 +246,20 @@ std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::str
     }
     if (is_constant) out.op = out.function->make_op(std::move(values));
   }
-  return compiled;
+  return made;
 }
 
 std::vector<CompiledCondition> Registry::compile_conditions(
     const std::vector<Condition>& conditions, const std::string& source) const {
   std::vector<CompiledCondition> out;
-  for (const Condition& each : conditions) out.push_back({each.text, compile(each.body, source)});
+  for (const Condition& each : conditions) out.push_back({each.text, compiled(each.body, source)});
   return out;
 }
 
 void Registry::compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                              const std::string& source, Gradients& out) const {
   for (const Grad& grad : grads) {
-    out.rules.push_back({grad.input, compile(grad.body, source), grad.adds_up, grad.beside});
+    out.rules.push_back({grad.input, compiled(grad.body, source), grad.adds_up, grad.beside});
     auto read = [&](int slot) {
       if (slot < inputs) {
         out.inputs_read |= 1U << slot;

@@ -124,8 +124,8 @@ class Scalar {
   // expansion.
   ByDType<bool> is_compiled;
   const ScalarLoops* loops = nullptr;  // null: none
-  Gradients gradients;
-  std::shared_ptr<CompiledBody> expansion;  // null: native
+  Late<Gradients> gradients;
+  Late<CompiledBody> expansion;  // nothing: native
   std::vector<CompiledCondition> conditions;
   // The promoted dtype of arguments of these dtypes; checks categories. Kernels compute in its
   // compute_of.
@@ -152,7 +152,7 @@ class Reduction {
   // elements.
   std::shared_ptr<CompiledBody> map, combine, finish;
   ByDType<std::unique_ptr<ReductionProgram>> programs;
-  Gradients gradients;
+  Late<Gradients> gradients;
   DType result_dtype(DType input) const;
   // ErrorKind::kDType unless the category takes it.
   void check_dtype(DType input) const;
@@ -173,8 +173,8 @@ class OpClass : public Type {
   OrderRule order = nullptr;
   const ReduceRule* reduce = nullptr;  // beside the CPU's kernel, which follows from it
   GradRule grad = {};
-  Gradients gradients;
-  std::shared_ptr<CompiledBody> define;
+  Late<Gradients> gradients;
+  Late<CompiledBody> define;
   ExpandRule expand = nullptr;  // in the place of `define`
   std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
@@ -223,7 +223,7 @@ class Op : public RefCounted {
   // Applies the op's body, where it has one that is not a CompiledBody.
   virtual bool run_define(Args, Values&) const { return false; }
   // Whether it has a body, of one kind or the other.
-  virtual bool has_body() const { return cls.define != nullptr || cls.expand != nullptr; }
+  virtual bool has_body() const { return cls.define || cls.expand != nullptr; }
   // Whether it runs as one, and has a body beside that. Where such an op has no gradient rule it is
   // recorded as it is, and its body runs when somebody differentiates it: so the body of an op that
   // is itself a gradient is for second derivatives alone.

@@ -83,13 +83,18 @@ class Registry {
   const Op& scalar_op(std::string_view name) const;
 
   // A body with its calls found by name; `source` is named where there is no such function.
-  std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
+  CompiledBody compile(const Body& body, const std::string& source) const;
 
  private:
   friend Registry& registry();
   Registry();
   void remove_from(size_t first_added);
   void link(Function& function) const;
+  void compile_later(Scalar& scalar) const;
+  void compile_later(OpClass& op) const;
+  void compile_now() const;
+  Gradients gradients_of(const OpClass& op) const;
+  std::shared_ptr<CompiledBody> compiled(const Body& body, const std::string& source) const;
   template <class Spec>
   Gradients compile_gradients(const Spec& spec, int inputs, int outputs) const;
   std::vector<CompiledCondition> compile_conditions(const std::vector<Condition>& conditions,

@@ -1,6 +1,7 @@
 // What a declaration says, as C++ data. The generator emits the built-in declarations as one
 // function that fills a Registry with these; `declare` at run time fills it from Python with the
-// same structs. Nothing else in the core knows an op by name.
+// same structs. Nothing else in the core knows an op by name. Bodies and gradients of the built-in
+// ones are read when somebody asks for them: most programs need few.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/late.h"
 #include "op/attr.h"
 
 namespace tensorlike {
@@ -140,11 +142,11 @@ struct ScalarSpec {
   std::vector<ArgSpec> args;
   Result result = Result::kSame;
   int outputs = 1;
-  std::vector<Grad> grads = {};
-  std::vector<Grad> complex_grads = {};
+  Late<std::vector<Grad>> grads = {};
+  Late<std::vector<Grad>> complex_grads = {};
   bool differentiable = true;  // false: declared `grad: none`
   // The expression as calls of other scalar functions; no steps: the function is native.
-  Body expansion = {};
+  Late<Body> expansion = {};
   bool derived = false;  // a derivative that the generator fused: see Op::is_fused
   std::optional<Category> unchanged = {};  // the numbers that come out as they are
   std::vector<Condition> conditions = {};
@@ -159,8 +161,8 @@ struct ReductionSpec {
   std::string name;
   ArgSpec arg;
   Result result = Result::kSame;
-  std::vector<Grad> grads = {};
-  std::vector<Grad> complex_grads = {};
+  Late<std::vector<Grad>> grads = {};
+  Late<std::vector<Grad>> complex_grads = {};
   bool differentiable = true;
   bool has_identity = true;  // false: an empty reduction is an error (max, argmax)
   bool single_axis = false;  // argmax, argmin
@@ -267,10 +269,10 @@ struct OpSpec {
   std::string infer = {};   // name of the inference rule; empty: through the body
   std::string kernel = {};  // name of the CPU kernel; empty: the body runs
   std::string grad = {};    // name of a hand-written gradient; empty: `grads` or through the body
-  std::vector<Grad> grads = {};
-  std::vector<Grad> complex_grads = {};
+  Late<std::vector<Grad>> grads = {};
+  Late<std::vector<Grad>> complex_grads = {};
   bool differentiable = true;
-  Body define = {};
+  Late<Body> define = {};
   std::string expand = {};  // name of a hand-written body; empty: `define`, or none
   // Groups of arguments, by position: the op is linear in each while the other arguments stay. An
   // optional argument in a group is an addend.

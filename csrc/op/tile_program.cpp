@@ -81,7 +81,7 @@ class Writer {
         kind_of(promoted) == Kind::kFloating && std::any_of(args.begin(), args.end(), is_literal);
     const DType loop = scalar.is_compiled[promoted] && !rounds ? promoted : compute_of(promoted);
     const bool is_expanded = !scalar.is_compiled[loop];
-    if (is_expanded && scalar.expansion == nullptr) {
+    if (is_expanded && !scalar.expansion) {
       fail(ErrorKind::kDType, said::op(scalar.spec.name), "there is no kernel for ",
            name_of(promoted), ".");
     }

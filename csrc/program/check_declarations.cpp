@@ -88,9 +88,9 @@ class Checker {
     check_args(spec.name, spec.args, false);
     require(spec.outputs >= 1 && spec.outputs <= static_cast<int>(kMostOutputs), spec.name,
             "results");
-    check_formula(owner, spec.expansion, count, static_cast<size_t>(spec.outputs));
-    check_grads(owner, spec.grads, count, spec.outputs);
-    check_grads(owner, spec.complex_grads, count, spec.outputs);
+    check_formula(owner, *spec.expansion, count, static_cast<size_t>(spec.outputs));
+    check_grads(owner, *spec.grads, count, spec.outputs);
+    check_grads(owner, *spec.complex_grads, count, spec.outputs);
     check_conditions(owner, spec.conditions, count);
   }
 
@@ -104,8 +104,8 @@ class Checker {
     check_formula(owner, spec.map, 1, 1);
     check_formula(owner, spec.combine, 2, 1);
     check_formula(owner, spec.finish, 2, 1);
-    check_grads(owner, spec.grads, 1, 1);
-    check_grads(owner, spec.complex_grads, 1, 1);
+    check_grads(owner, *spec.grads, 1, 1);
+    check_grads(owner, *spec.complex_grads, 1, 1);
   }
 
   void check(const OpSpec& spec) {
@@ -120,11 +120,11 @@ class Checker {
             "results");
     require(spec.version >= 1, spec.name, "a version from 1");
     require(spec.effects.empty() || spec.effects == "random", spec.name, "no unknown effects");
-    check_body(owner, spec.define, count, false);
-    require(spec.define.results.size() == static_cast<size_t>(spec.outputs), spec.name,
+    check_body(owner, *spec.define, count, false);
+    require(spec.define->results.size() == static_cast<size_t>(spec.outputs), spec.name,
             "a body with as many results as it says");
-    check_grads(owner, spec.grads, count, spec.outputs);
-    check_grads(owner, spec.complex_grads, count, spec.outputs);
+    check_grads(owner, *spec.grads, count, spec.outputs);
+    check_grads(owner, *spec.complex_grads, count, spec.outputs);
     check_conditions(owner, spec.conditions, spec.attrs.size());
     for (const std::vector<int>& group : spec.linear) {
       for (int arg : group) require(is_below(arg, count), spec.name, "arguments that it has");
@@ -301,8 +301,8 @@ class Checker {
         sum = std::min(sum, kMostWrittenOut + 1);
       }
     };
-    if (const auto* scalar = std::get_if<ScalarSpec>(&spec)) add(scalar->expansion);
-    if (const auto* op = std::get_if<OpSpec>(&spec)) add(op->define);
+    if (const auto* scalar = std::get_if<ScalarSpec>(&spec)) add(*scalar->expansion);
+    if (const auto* op = std::get_if<OpSpec>(&spec)) add(*op->define);
     if (const auto* reduction = std::get_if<ReductionSpec>(&spec)) {
       for (const Body* body : {&reduction->map, &reduction->combine, &reduction->finish}) {
         add(*body);

@@ -28,7 +28,7 @@ std::vector<double> edges_of(const Op& op) {
     found.push_back(whole);
     found.push_back(-whole);
   }
-  const Body& body = op.scalar != nullptr ? op.scalar->spec.expansion : op.cls.spec.define;
+  const Body& body = op.scalar != nullptr ? *op.scalar->spec.expansion : *op.cls.spec.define;
   for (const Literal& constant : body.constants) {
     if (const auto* whole = std::get_if<int64_t>(&constant)) {
       found.push_back(static_cast<double>(*whole));
@@ -211,7 +211,7 @@ struct Slopes {
 bool has_own_gradient(const Op& op) {
   if (op.scalar != nullptr) return true;
   const OpSpec& spec = op.cls.spec;
-  return op.grad_rule().run != nullptr || !spec.grads.empty() || !spec.differentiable;
+  return op.grad_rule().run != nullptr || !spec.grads->empty() || !spec.differentiable;
 }
 
 size_t weight_of(const Terms& terms, const std::vector<int>& made) {

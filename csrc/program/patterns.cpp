@@ -309,13 +309,13 @@ void Patterns::add_bodies(const Registry& registry) {
     const Op* shared = function->shared_op.get();
     if (shared != nullptr && shared->scalar != nullptr) {
       const Scalar& scalar = *shared->scalar;
-      if (scalar.expansion == nullptr || scalar.spec.derived || added_[&scalar]) continue;
+      if (!scalar.expansion || scalar.spec.derived || added_[&scalar]) continue;
       added_[&scalar] = true;
       add_op(scalar.op, sample_of(scalar).args, scalar.spec.args, nullptr);
       continue;
     }
     const OpClass& cls = *function->op_class;
-    if (cls.define == nullptr || added_[&cls]) continue;
+    if (!cls.define || added_[&cls]) continue;
     added_[&cls] = true;
     for (const Sample& sample : samples_of(cls)) {
       add_op(sample.op, sample.args, cls.spec.args, nullptr);

@@ -288,7 +288,7 @@ std::optional<std::vector<int>> Terms::meaning(const Op& op, std::span<const int
                                                const Specs& specs) {
   static const Choices kept;
   const CompiledBody* definition = definition_of(op);
-  const bool has_body = op.has_body() || (op.scalar != nullptr && op.scalar->expansion != nullptr);
+  const bool has_body = op.has_body() || (op.scalar != nullptr && op.scalar->expansion);
   if (definition == nullptr && (!has_body || !is_floating(specs[0]))) return std::nullopt;
   std::string key = (keeps_inner_ ? "kept " : "") + to_string(op);
   for (int arg : args) key += ' ' + std::to_string(arg);

@@ -92,7 +92,7 @@ void grad_matmul(GradCall& c) { product_gradients(c, *c.cotangents[0]); }
 bool activation_reads_output(const Op& op) {
   const Scalar& activation = named_scalar(op, "activation");
   const uint32_t read =
-      activation.gradients.outputs_read | activation.gradients.of(true).outputs_read;
+      activation.gradients->outputs_read | activation.gradients->of(true).outputs_read;
   return activation.spec.name != "positive" && read != 0;
 }
 
@@ -102,7 +102,7 @@ Ref<Value> before_activation(GradCall& c) {
   const Scalar& activation = named_scalar(c.op, "activation");
   if (activation.spec.name == "positive") return Ref<Value>(c.cotangents[0]);
   const bool is_complex = kind_of(c.node.outputs()[0].dtype) == Kind::kComplex;
-  const Gradients& gradients = activation.gradients.of(is_complex);
+  const Gradients& gradients = activation.gradients->of(is_complex);
   if (!gradients.differentiable || gradients.rules.empty()) {
     fail(ErrorKind::kAutodiff, said::op(c.op.name()), said::argument("activation"),
          "must have a derivative where gradients flow", said::got("'", activation.spec.name, "'"),

@@ -198,7 +198,7 @@ class Pass {
   // Whether a rule of the op adds to what has arrived itself.
   static bool adds_up(const Op& op) {
     if (op.grad_rule().run != nullptr) return op.grad_rule().adds_up;
-    const std::vector<CompiledGrad>& rules = op.cls.gradients.rules;
+    const std::vector<CompiledGrad>& rules = op.cls.gradients->rules;
     return std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.adds_up; });
   }
 

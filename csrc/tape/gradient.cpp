@@ -219,7 +219,7 @@ void run_reduction(GradCall& call) {
   }
   // Without leading axes a tensor broadcasts as it is.
   if (last == axes.size() || kept == call.node.outputs()[0].shape) {
-    run_declared(call.op.reduction->gradients, call);
+    run_declared(*call.op.reduction->gradients, call);
     return;
   }
   Values held;
@@ -236,7 +236,7 @@ void run_reduction(GradCall& call) {
   const Spec seen{call.node.outputs()[0].dtype, kept};
   view.specs = make_ref<CallSpec>(Specs{call.node.input_spec(0)}, Specs{seen});
   GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1), {}, call.live};
-  run_declared(call.op.reduction->gradients, inner);
+  run_declared(*call.op.reduction->gradients, inner);
   call.result(0) = inner.results[0];
 }
 
@@ -253,9 +253,9 @@ namespace {
 // result broadcasts as it is; null: the op is another one.
 const Gradients* simple_gradients(const Node& node) {
   const Op& op = *node.op;
-  if (op.scalar != nullptr) return &op.scalar->gradients;
+  if (op.scalar != nullptr) return &*op.scalar->gradients;
   if (op.reduction == nullptr || !node.outputs()[0].shape.empty()) return nullptr;
-  return &op.reduction->gradients;
+  return &*op.reduction->gradients;
 }
 
 }  // namespace
@@ -352,7 +352,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
   } else if (rule.run != nullptr) {
     rule.run(call);
   } else if (const Gradients& declared =
-                 op.scalar != nullptr ? op.scalar->gradients : op.cls.gradients;
+                 op.scalar != nullptr ? *op.scalar->gradients : *op.cls.gradients;
              chosen(declared.of(node.specs->has_complex), op).rules.empty()) {
     replay(call);
   } else {

@@ -131,9 +131,9 @@ const Gradients& chosen(const Gradients& gradients, const Op& op) {
 }
 
 const Gradients* declared_gradients(const Op& op, bool is_complex) {
-  if (op.scalar != nullptr) return &op.scalar->gradients.of(is_complex);
-  if (op.reduction != nullptr) return &op.reduction->gradients.of(is_complex);
-  const Gradients& gradients = chosen(op.cls.gradients.of(is_complex), op);
+  if (op.scalar != nullptr) return &op.scalar->gradients->of(is_complex);
+  if (op.reduction != nullptr) return &op.reduction->gradients->of(is_complex);
+  const Gradients& gradients = chosen(op.cls.gradients->of(is_complex), op);
   return gradients.differentiable || op.grad_rule().run != nullptr ? &gradients : nullptr;
 }
 

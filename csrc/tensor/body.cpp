@@ -334,7 +334,7 @@ Specs infer_by_body(const Op& op, std::span<const Spec> inputs) {
 
 bool apply_body(const Op& op, Args args, Values& out) {
   const bool is_scalar = op.scalar != nullptr;
-  if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body != nullptr) {
+  if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body) {
     out = run_body({*body, op, args});
     return true;
   }

@@ -65,7 +65,7 @@ const tl_kernel& find(const tl_library& library, const OpSpec& spec, const std::
 
 OwnRules library_rules(const OpSpec& spec, const std::string& file) {
   const tl_kernel& kernel = find(ask(file), spec, file);
-  if (kernel.infer == nullptr && spec.define.results.empty()) {
+  if (kernel.infer == nullptr && spec.define->results.empty()) {
     refuse("must infer what ", spec.name, " gives, since no body says it",
            said::got(file, " whose kernel '", spec.kernel, "' has no inference"),
            said::fix("list one beside the kernel, or write `define`"));

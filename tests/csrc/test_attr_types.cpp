@@ -30,7 +30,7 @@ const OpClass& holder(const AttrType& type) {
   spec.name = name;
   spec.args = {{"x", Category::kAll}};
   spec.attrs = {{"value", &type, true, {}}};
-  spec.define = {1, {}, {}, {0}};
+  spec.define = Body{1, {}, {}, {0}};
   registry().add(spec);
   registry().link();
   return *registry().find_op(name);

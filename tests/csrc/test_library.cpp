@@ -11,7 +11,7 @@ OpSpec doubled() {
   spec.name = "Doubled";
   spec.args = {{"x", Category::kRealFloating}};
   spec.kernel = "doubled";
-  spec.grads = {{0, Body{3, {}, {{"doubled", {2}}}, {3}}}};  // of x, y and dy
+  spec.grads = std::vector<Grad>{{0, Body{3, {}, {{"doubled", {2}}}, {3}}}};  // of x, y and dy
   spec.memory.contiguous = 1;
   return spec;
 }

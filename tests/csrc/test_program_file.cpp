@@ -23,17 +23,18 @@ void declare_ops() {
   ScalarSpec twice;
   twice.name = "filed_twice_the_sine";
   twice.args = {{"x", Category::kRealFloating}};
-  twice.expansion = {1, {int64_t{2}}, {Step{"sin", {0}}, Step{"multiply", {1, 2}}}, {3}};
-  twice.grads = {Grad{0, {3, {}, {Step{"cos", {0}}, Step{"multiply", {3, 2}}}, {4}}}};
+  twice.expansion = Body{1, {int64_t{2}}, {Step{"sin", {0}}, Step{"multiply", {1, 2}}}, {3}};
+  twice.grads = std::vector{Grad{0, {3, {}, {Step{"cos", {0}}, Step{"multiply", {3, 2}}}, {4}}}};
   OpSpec outer;
   outer.name = "FiledScaled";
   outer.args = {{"x", Category::kRealFloating}};
   outer.attrs = {{"factor", attr_type("float"), false, 3.0}};
-  outer.define = {1,
-                  {},
-                  {Step{"filed_twice_the_sine", {0}},
-                   Step{"attribute", {}, {{"factor", attr("factor")}}}, Step{"multiply", {1, 2}}},
-                  {3}};
+  outer.define =
+      Body{1,
+           {},
+           {Step{"filed_twice_the_sine", {0}}, Step{"attribute", {}, {{"factor", attr("factor")}}},
+            Step{"multiply", {1, 2}}},
+           {3}};
   outer.linear = {};
   registry().add_all({twice, outer,
                       FunctionSpec{"filed_twice_the_sine",

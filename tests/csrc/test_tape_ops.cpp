@@ -218,12 +218,13 @@ void test_l10_an_op_declared_while_the_program_runs() {
   twice.name = "twice_the_sine";
   twice.args = {{"x", Category::kRealFloating}};
   // 2 * sin(x); by x: 2 * cos(x) * dy, of the slots x, y, dy, 2.
-  twice.expansion = {1, {int64_t{2}}, {Step{"sin", {0}}, Step{"multiply", {1, 2}}}, {3}};
-  twice.grads = {Grad{0,
-                      {3,
-                       {int64_t{2}},
-                       {Step{"cos", {0}}, Step{"multiply", {3, 4}}, Step{"multiply", {5, 2}}},
-                       {6}}}};
+  twice.expansion = Body{1, {int64_t{2}}, {Step{"sin", {0}}, Step{"multiply", {1, 2}}}, {3}};
+  twice.grads =
+      std::vector{Grad{0,
+                       {3,
+                        {int64_t{2}},
+                        {Step{"cos", {0}}, Step{"multiply", {3, 4}}, Step{"multiply", {5, 2}}},
+                        {6}}}};
   registry().add(twice);
   registry().add(FunctionSpec{
       "twice_the_sine", "Elemwise", {{"mode", std::string("twice_the_sine")}}, twice.args});

@@ -1,6 +1,7 @@
 // Tests threads that differentiate at once, without a lock around them: each has its own leaves and
 // shares tensors that nobody writes to. All of them use every op for the first time at the same
 // moment, since what is kept between calls is made then.
+#include <atomic>
 #include <barrier>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/late.h"
 #include "base/pool.h"
 #include "tape/gradient.h"
 #include "tape_support.h"
@@ -150,6 +152,30 @@ void test_threads_train_by_tapes_of_their_own() {
   for (const float loss : losses) tape::expect(loss == losses[0], "training in a thread");
 }
 
+// What threads ask for at once is made once; making that fails is tried again.
+void test_late_values_are_made_once() {
+  std::atomic<int> times = 0;
+  const Late<std::string> late([&] {
+    if (++times == 1) fail(ErrorKind::kArgument, "not yet");
+    return std::string("made");
+  });
+  const Late<std::string> copy = late;
+  try {
+    *late;
+    tape::expect(false, "an error comes through");
+  } catch (const Error&) {
+  }
+  std::vector<std::thread> threads;
+  std::vector<const std::string*> found(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] { found[static_cast<size_t>(t)] = t % 2 == 0 ? &*late : &*copy; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  tape::expect(times == 2 && *late == "made", "made at the second try, and then no more");
+  for (const std::string* each : found) tape::expect(each == found[0], "the same for all");
+  tape::expect(!Late<std::string>() && Late<std::string>()->empty(), "nothing");
+}
+
 }  // namespace
 }  // namespace tensorlike
 
@@ -160,5 +186,6 @@ int main() {
   test_threads_write_down_shapes_of_their_own();
   test_threads_share_the_pool();
   test_threads_train_by_tapes_of_their_own();
+  test_late_values_are_made_once();
   return tape::report();
 }

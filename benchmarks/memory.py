@@ -10,26 +10,17 @@ import gc
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import inference
 from compare import Result, Settings
-from models import cnn, gpt, lstm, mlp, resnet
-from peers import OURS, TORCH, Build
+from peers import OURS, TORCH
+from programs import PROGRAM, STEPPED
 
 import tensorlike as tl
 
-PROGRAM = "program"
-STEPPED: dict[str, tuple[str, Callable[[], Mapping[str, Build]]]] = {
-    "small": ("MLP 784-256-10, batch 64, Adam step", mlp.small),
-    "mlp": ("MLP 784-1024-1024-10, batch 256, Adam step", mlp.builds),
-    "cnn": ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn.builds),
-    "lstm": ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm.builds),
-    "gpt": ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt.builds),
-    "resnet": ("ResNet-18, batch 8 of 224 x 224, Adam step", resnet.builds),
-}
-INFERRED = {case.name: (case.name, case.builds) for case in inference.inference()}
+INFERRED = {case.name: case.builds for case in inference.inference()}
 STEPS, TRIES = 4, 3
 
 
@@ -57,7 +48,7 @@ def measure(model: str, library: str) -> int:
     """The peak of a few steps over what there was before the model: weights, moments, activations,
     and what the allocator keeps.
     """
-    builds = {**STEPPED, **INFERRED}[model][1]()
+    builds = STEPPED[model][1]() if model in STEPPED else INFERRED[model]()
     warm_up = builds[library]()
     for _ in range(STEPS):
         warm_up()  # what a library and its threads set up at first is not the model's
@@ -75,7 +66,7 @@ def measure(model: str, library: str) -> int:
 def memory(settings: Settings) -> list[Result]:
     """Of training steps, at once and as programs, and of what only infers."""
     rows = []
-    for model, (name, _) in STEPPED.items():
+    for model, (name, _, _) in STEPPED.items():
         theirs = _least(model, TORCH)
         at_once = {} if model == "small" else {OURS: (name, 0.9)}
         for library, (title, bar) in {**at_once, PROGRAM: (f"{name}, as a program", 0.8)}.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,20 @@ from tensorlike import static
 EAGER = "tensorlike, at once"
 PROGRAM = "program"
 OPS = 1000
+# What trains: its title, its contenders, and the most that its step may take of the best peer's.
+STEPPED: dict[str, tuple[str, Callable[[], Mapping[str, Build]], float]] = {
+    "small": ("MLP 784-256-10, batch 64, Adam step", mlp.small, 0.5),
+    "mlp": ("MLP 784-1024-1024-10, batch 256, Adam step", mlp.builds, 0.8),
+    "cnn": ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn.builds, 0.8),
+    "lstm": ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm.builds, 0.5),
+    "gpt": ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt.builds, 0.8),
+    "resnet": ("ResNet-18, batch 8 of 224 x 224, Adam step", resnet.builds, 0.8),
+}
 
 
 def programs() -> Iterator[Case]:
     """Each beside the peers, and beside our own steps at once."""
-    for title, builds, bar in (
-        ("MLP 784-256-10, batch 64, Adam step", mlp.small, 0.5),
-        ("MLP 784-1024-1024-10, batch 256, Adam step", mlp.builds, 0.8),
-        ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn.builds, 0.8),
-        ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm.builds, 0.5),
-        ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt.builds, 0.8),
-        ("ResNet-18, batch 8 of 224 x 224, Adam step", resnet.builds, 0.8),
-    ):
+    for title, builds, bar in STEPPED.values():
         yield Case(
             name=f"{title}, as a program",
             bar=bar,

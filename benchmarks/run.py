@@ -54,6 +54,7 @@ import programs  # noqa: E402
 import reductions  # noqa: E402
 import report  # noqa: E402
 import scaling  # noqa: E402
+import starting  # noqa: E402
 import sweep  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
@@ -100,6 +101,7 @@ SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
     "mlp": (training.mlp,),
     "transforms": (transforms.backward, transforms.grad, transforms.vmap, transforms.hessian),
     "memory": (memory.memory,),
+    "starting": (starting.starting,),
     "import": (footprint.imports,),
     "scaling": (scaling.deep, scaling.leak),
     "busy": (busy.busy,),

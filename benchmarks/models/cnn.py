@@ -31,7 +31,7 @@ class Ours(tl.nn.Layer):
         """Logits of a batch of images."""
         x = self.pool(F.relu(self.first(x)))
         x = self.pool(F.relu(self.second(x)))
-        return self.last(F.reshape(x, shape=(BATCH, FEATURES)))
+        return self.last(F.reshape(x, shape=(-1, FEATURES)))
 
 
 class Theirs(torch.nn.Module):
@@ -48,7 +48,7 @@ class Theirs(torch.nn.Module):
         """The same."""
         x = self.pool(torch.relu(self.first(x)))
         x = self.pool(torch.relu(self.second(x)))
-        return self.last(torch.reshape(x, (BATCH, FEATURES)))
+        return self.last(torch.reshape(x, (-1, FEATURES)))
 
 
 def builds() -> Mapping[str, Callable[[], Any]]:

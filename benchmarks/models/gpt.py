@@ -14,7 +14,7 @@ import tensorlike.functional as F
 from .training import steps
 
 BATCH, LENGTH, WIDTH, HEADS, LAYERS, VOCABULARY = 8, 128, 128, 4, 4, 256
-SPLIT = (BATCH, LENGTH, 3, HEADS, WIDTH // HEADS)
+SPLIT = (-1, LENGTH, 3, HEADS, WIDTH // HEADS)
 
 
 class OurBlock(tl.nn.Layer):
@@ -33,7 +33,7 @@ class OurBlock(tl.nn.Layer):
         parts = F.reshape(self.project(self.norm1(x)), shape=SPLIT)
         parts = F.permute_dims(parts, axes=(2, 0, 3, 1, 4))
         y = F.attention(parts[0], parts[1], parts[2], is_causal=True)
-        y = F.reshape(F.permute_dims(y, axes=(0, 2, 1, 3)), shape=(BATCH, LENGTH, WIDTH))
+        y = F.reshape(F.permute_dims(y, axes=(0, 2, 1, 3)), shape=(-1, LENGTH, WIDTH))
         x = x + self.join(y)
         return x + self.narrow(F.gelu(self.widen(self.norm2(x))))
 
@@ -54,7 +54,7 @@ class Ours(tl.nn.Layer):
         x = self.tokens(tokens) + self.places(self.order)
         for block in self.blocks:
             x = block(x)
-        return F.reshape(self.head(self.norm(x)), shape=(BATCH * LENGTH, VOCABULARY))
+        return F.reshape(self.head(self.norm(x)), shape=(-1, VOCABULARY))
 
 
 class TheirBlock(torch.nn.Module):
@@ -74,7 +74,7 @@ class TheirBlock(torch.nn.Module):
         parts = self.project(self.norm1(x)).reshape(SPLIT).permute(2, 0, 3, 1, 4)
         attention = torch.nn.functional.scaled_dot_product_attention
         y = attention(parts[0], parts[1], parts[2], is_causal=True)
-        x = x + self.join(y.permute(0, 2, 1, 3).reshape(BATCH, LENGTH, WIDTH))
+        x = x + self.join(y.permute(0, 2, 1, 3).reshape(-1, LENGTH, WIDTH))
         return x + self.narrow(torch.nn.functional.gelu(self.widen(self.norm2(x))))
 
 
@@ -95,11 +95,11 @@ class Theirs(torch.nn.Module):
         x = self.tokens(tokens) + self.places(self.order)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x)).reshape(BATCH * LENGTH, VOCABULARY)
+        return self.head(self.norm(x)).reshape(-1, VOCABULARY)
 
 
 def builds() -> Mapping[str, Callable[[], Any]]:
     """The contenders."""
     texts = np.random.default_rng(0).integers(0, VOCABULARY, (BATCH, LENGTH + 1))
-    tokens, following = texts[:, :-1].copy(), texts[:, 1:].reshape(-1).copy()
+    tokens, following = texts[:, :-1].copy(), texts[:, 1:].copy()
     return steps(Ours, Theirs, tokens, following, decay=0.01)

@@ -46,4 +46,4 @@ def builds() -> Mapping[str, Callable[[], Any]]:
     """The contenders."""
     generator = np.random.default_rng(0)
     x = generator.standard_normal((LENGTH, BATCH, COLUMNS), dtype=np.float32)
-    return steps(Ours, Theirs, x, generator.integers(0, CLASSES, BATCH))
+    return steps(Ours, Theirs, x, generator.integers(0, CLASSES, BATCH), batch_axis=1)

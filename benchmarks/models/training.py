@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ class Training(NamedTuple):
     inputs: np.ndarray[Any, Any]
     labels: np.ndarray[Any, Any]
     decay: float
+    batch_axis: int
 
     def their_network(self) -> torch.nn.Module:
         """PyTorch's model, with the weights that all begin with."""
@@ -53,12 +54,14 @@ def steps(
     labels: np.ndarray[Any, Any],
     *,
     decay: float = 0.0,
-) -> Mapping[str, Callable[[], Callable[[], Any]]]:
+    batch_axis: int = 0,
+) -> Mapping[str, Callable[[], Callable[..., Any]]]:
     """Builders of both training steps, from the same weights; a step returns the loss before it."""
-    training = Training(ours, theirs, inputs, labels, decay)
+    training = Training(ours, theirs, inputs, labels, decay, batch_axis)
     return {
         "tensorlike": lambda: eager_step(training),
         "program": lambda: program_step(training),
+        "program of any batch": lambda: any_batch_step(training),
         "PyTorch": lambda: their_step(training, compiles=False),
         "torch.compile": lambda: their_step(training, compiles=True),
     }
@@ -68,7 +71,7 @@ def eager_step(training: Training) -> Callable[[], Any]:
     """Our step, in calls that run at once."""
     network = training.our_network()
     optimizer = tl.optim.Adam(network.parameters(), lr=1e-4, decay=training.decay)
-    x, wanted = shared(training.inputs), shared(training.labels)
+    x, wanted = shared(training.inputs), shared(training.labels.reshape(-1))
 
     def step() -> Any:
         optimizer.zero_grad()
@@ -84,20 +87,43 @@ def eager_step(training: Training) -> Callable[[], Any]:
 def program_step(training: Training) -> Callable[[], Any]:
     """Our step, as a program that is built first."""
     inputs, labels = training.inputs, training.labels
+    step = _program(training, inputs.shape, labels.shape)
+    feed = {"x": shared(inputs), "labels": shared(labels)}
+    return lambda: step(feed)
+
+
+def any_batch_step(training: Training) -> Callable[[int], Callable[[], Any]]:
+    """Our step as one program for batches of any size: gives the step of a size."""
+    inputs, labels = training.inputs, training.labels
+    shape: list[int | str] = list(inputs.shape)
+    shape[training.batch_axis] = "batch"
+    step = _program(training, shape, ("batch", *labels.shape[1:]))
+
+    def of(batch: int) -> Callable[[], Any]:
+        rows = np.arange(batch) % len(labels)
+        x = np.ascontiguousarray(inputs.take(rows, training.batch_axis))
+        feed = {"x": shared(x), "labels": shared(labels[rows])}
+        return lambda: step(feed)
+
+    return of
+
+
+def _program(
+    training: Training, input_shape: Sequence[int | str], label_shape: Sequence[int | str]
+) -> Callable[[Mapping[str, Any]], Any]:
     main, startup, scope = static.Program(), static.Program(), static.Scope()
     with static.program_guard(main, startup):
         network = training.our_network()
         static.keep(network)
-        x = static.data("x", inputs.shape, inputs.dtype.name)
-        wanted = static.data("labels", labels.shape, labels.dtype.name)
-        loss = F.cross_entropy(network(x), wanted)
+        x = static.data("x", input_shape, training.inputs.dtype.name)
+        wanted = static.data("labels", label_shape, training.labels.dtype.name)
+        loss = F.cross_entropy(network(x), F.reshape(wanted, (-1,)))
         tl.optim.Adam(lr=1e-4, decay=training.decay).minimize(loss)
     executor = static.Executor()
     executor.run(startup, scope=scope)
     compiled = static.CompiledProgram(main)
-    feed = {"x": shared(inputs), "labels": shared(labels)}
 
-    def step() -> Any:
+    def step(feed: Mapping[str, Any]) -> Any:
         (found,) = executor.run(
             compiled, feed, [loss], scope, return_numpy=False, donate_states=True
         )
@@ -114,7 +140,8 @@ def their_step(training: Training, *, compiles: bool) -> Callable[[], Any]:
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=1e-4, weight_decay=training.decay, fused=True
     )
-    x, wanted = torch.from_numpy(training.inputs), torch.from_numpy(training.labels)
+    x = torch.from_numpy(training.inputs)
+    wanted = torch.from_numpy(training.labels.reshape(-1))
     called = torch.compile(network, dynamic=False) if compiles else network
 
     def step() -> Any:

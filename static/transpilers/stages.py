@@ -254,7 +254,8 @@ def _stage_of_update(placing: Placing, members: Iterable[int], states: Sequence[
         raise _C.ArgumentError(
             "an update must not need several stages", op="pipeline_cut", argument="main",
             got=f"one that moves {names} by a common number",
-            fix="clip gradients one by one, or cut it elsewhere",
+            fix="clip gradients one by one, cut a program that neither scales its loss nor "
+            "accumulates gradients (bfloat16 needs no scale), or cut it elsewhere",
         )  # fmt: skip
     read = [placing.maker_of.get(n) for at in members for n in placing.steps[at][1]]
     gradients = [placing.keys[at][1] for at in read if at is not None and at in placing.keys]

@@ -1,6 +1,7 @@
 #include "tensor/body.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/shape.h"
 #include "op/conditions.h"
@@ -105,13 +106,15 @@ class Run final : public StepAttrs {
     Value* const like = reference(step);
     SmallVector<Ref<Value>, 4> lifted;
     SmallVector<Value*, 4> args;
+    const Literal* beyond = nullptr;
     for (int number : step.args) {
       if (number == variadic_) {
         for (const Ref<Value>& value : many_) args.push_back(value.get());
         continue;
       }
-      lifted.push_back(slot(number).value ? slot(number).value
-                                          : lift_literal(slot(number).literal, *like));
+      const Slot& given = slot(number);
+      if (!given.value && exceeds_half(given.literal)) beyond = &given.literal;
+      lifted.push_back(given.value ? given.value : lift_literal(given.literal, *like));
       args.push_back(lifted.back().get());
     }
     Ref<Op> made;
@@ -129,7 +132,9 @@ class Run final : public StepAttrs {
       args.push_back(lifted.back().get());
     }
     if (op->scalar != nullptr && !op->scalar->conditions.empty()) check_given(step, *op->scalar);
-    Values results = apply(*op, {args.data(), args.size()});
+    Values results = beyond != nullptr && op->scalar != nullptr && holds_half(*like)
+                         ? apply_wide(*op, operands(step, args))
+                         : apply(*op, {args.data(), args.size()});
     if (results.size() < static_cast<size_t>(step.outputs)) {
       fail(ErrorKind::kDeclaration, said::op(op_.name()), op->name(), " must have ", step.outputs,
            " results here", said::got(results.size()));
@@ -137,6 +142,16 @@ class Run final : public StepAttrs {
     for (int k = 0; k < step.outputs; ++k) {
       slot(step.slot + k).value = std::move(results[static_cast<size_t>(k)]);
     }
+  }
+
+  std::vector<Operand> operands(const CompiledStep& step, std::span<Value* const> args) {
+    std::vector<Operand> found;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Slot* given = i < step.args.size() ? &slot(step.args[i]) : nullptr;
+      const bool is_number = given != nullptr && !given->value;
+      found.push_back({is_number ? nullptr : args[i], is_number ? given->literal : Literal()});
+    }
+    return found;
   }
 
   // What the plan says of a step: it is another slot. Zeros that a step reads are made here.
@@ -345,6 +360,43 @@ bool apply_body(const Op& op, Args args, Values& out) {
     return true;
   }
   return op.run_define(args, out);
+}
+
+bool holds_half(Value& x) {
+  Spec spec;
+  return x.spec(spec) && spec.dtype == DType::kFloat16;
+}
+
+bool exceeds_half(const Literal& literal) {
+  constexpr double kFirst = 65520;  // which is rounded to infinity
+  const auto* integer = std::get_if<int64_t>(&literal);
+  const auto* real = std::get_if<double>(&literal);
+  const double size = integer != nullptr ? std::fabs(static_cast<double>(*integer))
+                      : real != nullptr  ? std::fabs(*real)
+                                         : 0;
+  return size >= kFirst && std::isfinite(size);
+}
+
+Values apply_wide(const Op& op, std::span<const Operand> operands) {
+  std::vector<Ref<Value>> held;
+  Value* like = nullptr;
+  for (const Operand& x : operands) {
+    const bool is_cast = x.value != nullptr && holds_half(*x.value);
+    held.push_back(is_cast ? call("astype", {x.value}, {{"dtype", DType::kFloat32}})
+                           : Ref<Value>(x.value));
+    if (is_cast) like = held.back().get();
+  }
+  SmallVector<Value*, 4> args;
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (!held[i]) held[i] = lift_literal(operands[i].number, *like);
+    args.push_back(held[i].get());
+  }
+  Values made = apply(op, {args.data(), args.size()});
+  for (Ref<Value>& y : made) {
+    if (spec_of(op.name(), *y).dtype != DType::kFloat32) continue;
+    y = call("astype", {y.get()}, {{"dtype", DType::kFloat16}});
+  }
+  return made;
 }
 
 Ref<Value> lift_literal(Literal literal, Value& like) {

@@ -41,7 +41,8 @@ def pipeline_cut(main: Program, startup: Program, stages: int | Sequence[Any]) -
 
     The forward parts run from the first stage to the last, the backward parts from the last to the
     first, then the updates; what all of them do is what the program does. A state belongs to the
-    stage that reads it first; one that never changes is in each stage that reads it.
+    stage that reads it first; one that never changes is in each stage that reads it, and so is one
+    that counts runs.
 
     Args:
         main: a program with gradients and updates; it stays as it is.

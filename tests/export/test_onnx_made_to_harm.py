@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -105,3 +106,21 @@ def test_data_of_a_tensor_is_read_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "empty.bin").write_bytes(b"")
     path = external(tmp_path, "empty.bin", (0,))
     assert isinstance(by_python(path), tl.ShapeError)  # (2,) and (0,) do not go together
+
+
+def test_data_that_is_larger_than_memory_is_our_error_too(tmp_path: Path) -> None:
+    """A file of holes, which takes no disk."""
+    with (tmp_path / "holes.bin").open("wb") as file:
+        file.truncate(2**40)
+    path = external(tmp_path, "holes.bin", (2**38,))
+    lines = (
+        "import resource, sys, tensorlike as tl\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))\n"
+        "try: tl.export.onnx.load(sys.argv[1])\n"
+        "except tl.OutOfMemoryError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", lines, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"onnx: w {2**40} bytes could not be had\n", done
+    assert f"{2**40} bytes could not be had" in by_core(path, tmp_path)

@@ -147,6 +147,4 @@ def _largest(x: Any, numbers: Any, axis: int, size: Any, parts: int) -> tuple[An
     index = _C.tensor(places) if isinstance(places, np.ndarray) else places
     rows = [F.take(y, index, axis=axis) for y in (x, numbers)]
     place = F.argmax(rows[0], axis=axis + 1, keepdims=True)
-    return tuple(
-        F.squeeze(F.take_along_axis(y, place, axis=axis + 1), axis=axis + 1) for y in rows
-    )
+    return tuple(F.squeeze(F.take_along_axis(y, place, axis=axis + 1), axis=axis + 1) for y in rows)

@@ -32,6 +32,7 @@ class ExternalData:
 
         Raises:
             ArgumentError: they are not to be had safely, or the file is shorter.
+            OutOfMemoryError: there are more of them than memory.
         """
         about = {entry.key: entry.value for entry in proto.external_data}
         location = about.get("location", "")
@@ -65,9 +66,14 @@ class ExternalData:
         if not 0 <= length <= MOST_BYTES or offset + length > size:
             got = f"{offset} + {length} of {size} bytes"
             raise self._refused(proto, "offset and length must be within the file", got)
-        with os.fdopen(os.dup(number), "rb") as file:
-            file.seek(offset)
-            data = file.read(length)
+        try:
+            with os.fdopen(os.dup(number), "rb") as file:
+                file.seek(offset)
+                data = file.read(length)
+        except MemoryError as error:  # a file with holes may be larger than its disk
+            raise _C.OutOfMemoryError(
+                f"{length} bytes could not be had", op="onnx", argument=proto.name
+            ) from error
         if len(data) != length:
             raise self._refused(proto, "offset and length must be within the file", "a shorter one")
         return data

@@ -105,14 +105,14 @@ class Run final : public StepAttrs {
     Value* const like = reference(step);
     SmallVector<Ref<Value>, 4> lifted;
     SmallVector<Value*, 4> args;
-    const Literal* beyond = nullptr;
+    bool exceeds = false;  // what float16 holds
     for (int number : step.args) {
       if (number == variadic_) {
         for (const Ref<Value>& value : many_) args.push_back(value.get());
         continue;
       }
       const Slot& given = slot(number);
-      if (!given.value && exceeds_half(given.literal)) beyond = &given.literal;
+      if (!given.value && exceeds_half(given.literal)) exceeds = true;
       lifted.push_back(given.value ? given.value : lift_literal(given.literal, *like));
       args.push_back(lifted.back().get());
     }
@@ -131,7 +131,7 @@ class Run final : public StepAttrs {
       args.push_back(lifted.back().get());
     }
     if (op->scalar != nullptr && !op->scalar->conditions.empty()) check_given(step, *op->scalar);
-    Values results = beyond != nullptr && op->scalar != nullptr && holds_half(*like)
+    Values results = exceeds && op->scalar != nullptr && reads_half(step)
                          ? apply_wide(*op, operands(step, args))
                          : apply(*op, {args.data(), args.size()});
     if (results.size() < static_cast<size_t>(step.outputs)) {
@@ -141,6 +141,12 @@ class Run final : public StepAttrs {
     for (int k = 0; k < step.outputs; ++k) {
       slot(step.slot + k).value = std::move(results[static_cast<size_t>(k)]);
     }
+  }
+
+  bool reads_half(const CompiledStep& step) {
+    return std::any_of(step.args.begin(), step.args.end(), [this](int number) {
+      return slot(number).value && holds_half(*slot(number).value);
+    });
   }
 
   std::vector<Operand> operands(const CompiledStep& step, std::span<Value* const> args) {

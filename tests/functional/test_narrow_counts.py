@@ -120,3 +120,40 @@ def test_the_statistics_of_many_elements_have_their_gradients(weights: tuple[int
     holds = np.abs(wanted) < LAST["float16"]
     error = np.abs(found - wanted)[holds].max()
     assert error <= 2**-6 * np.abs(wanted[holds]).max() + 2**-24
+
+
+def test_numbers_of_python_that_float16_does_not_hold_are_what_they_are() -> None:
+    """By operators, in place, by calls, of tensors that carry gradients, and in programs."""
+    x = F.full(70_000, 0.25, dtype="float16")
+    ways: dict[str, Callable[[Any], Any]] = {
+        "operator": lambda t: F.sum(t) / t.size,
+        "reflected": lambda t: 70_000 / F.sum(t),
+        "call": lambda t: F.divide(F.sum(t), 70_000.0),
+        "product": lambda t: (t[:3] * 0.001) * 100_000,
+        "sum": lambda t: (F.sum(t) + 100_000) - 100_000,
+        "equal": lambda t: t[:3] * float("inf") == 70_000,
+        "chosen": lambda t: F.where(t[:3] > 0, t[:3], -1e9),
+        "largest": lambda t: F.maximum(t[:3], -1e9),
+    }
+    results = {
+        "operator": 0.25, "reflected": 4.0, "call": 0.25, "product": [25.0] * 3, "sum": np.inf,
+        "equal": [False] * 3, "chosen": [0.25] * 3, "largest": [0.25] * 3,
+    }  # fmt: skip
+    for key, way in ways.items():
+        wanted = np.array(results[key])
+        found = way(x)
+        assert found.dtype.name == ("bool" if key == "equal" else "float16"), key
+        learnt = tl.tensor(np.array(x), requires_grad=True)
+        main = tl.static.Program()
+        with tl.static.program_guard(main, tl.static.Program()):
+            recorded = way(tl.static.data("x", ("n",), "float16"))
+        (run,) = tl.static.Executor().run(main, {"x": np.array(x)}, [recorded])
+        with tl.engine.mode("lazy", threshold=1):
+            later = np.array(way(x))
+        for value in (np.array(found), np.array(way(learnt).detach()), run, later):
+            np.testing.assert_allclose(value, wanted, rtol=2e-3, err_msg=key)
+    t = F.full(3, 8.0, dtype="float16")
+    t /= 80_000
+    np.testing.assert_allclose(np.array(t), 1e-4, rtol=2e-3)
+    (slope,) = tl.autograd.grad(F.sum(learnt) / 70_000, learnt)
+    np.testing.assert_allclose(np.array(slope)[:2], 1 / 70_000, rtol=1e-2)

@@ -31,6 +31,7 @@ from .generated import (
     sqrt,
     sum,
 )
+from .halves import in_float32
 
 __all__ = ["corrcoef", "cov"]
 
@@ -58,6 +59,7 @@ def _weights(name: str, given: TensorLike | None, count: int, *, whole: bool) ->
 
 
 @named
+@in_float32
 def cov(
     x: TensorLike,
     *,
@@ -122,6 +124,7 @@ def cov(
 
 
 @named
+@in_float32
 def corrcoef(x: TensorLike) -> Tensor:
     """The correlations of variables, each a row of observations: covariances of the scaled ones.
 

@@ -26,6 +26,7 @@ from .generated import (
 )
 from .generated import max as largest
 from .generated import min as smallest
+from .halves import in_float32
 
 __all__ = [
     "nanargmax",
@@ -104,6 +105,7 @@ def nanprod(x: TensorLike, *, axis: _Axis = None, keepdims: bool = False) -> Ten
 
 
 @named
+@in_float32
 def nanmean(x: TensorLike, *, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements that are not NaN; NaN where all are.
 
@@ -187,7 +189,7 @@ def _moment(name: str, title: str, example: str, of_variance: Callable[[Any], An
 
     moment.__name__ = moment.__qualname__ = name
     moment.__doc__ = _DOC.format(name=name, title=title, example=example)
-    return named(moment)
+    return named(in_float32(moment))
 
 
 nanvar = _moment("nanvar", "The variance", "0.25", lambda variance: variance)

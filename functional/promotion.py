@@ -9,13 +9,13 @@ import numpy as np
 
 from ..imperative import (
     ParameterError,
-    ShapeError,
     ShapeTensor,
     Size,
     TensorLike,
     as_dtype,
     dtype,
 )
+from ..imperative.broadcasting import broadcast_unknown, has_unknown
 from .arguments import named
 from .generated import where
 
@@ -93,25 +93,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         >>> tl.broadcast_shapes((2, 1), (3,))
         (2, 3)
     """
-    if any(isinstance(size, Size) for shape in shapes for size in shape):
-        return _broadcast_unknown(shapes)
+    if has_unknown(shapes):
+        return broadcast_unknown(shapes)
     result: Any = ShapeTensor((), "bool")
     for shape in shapes:
         result = where(result, *[ShapeTensor(tuple(shape), "bool")] * 2)
         result = ShapeTensor(result.shape, "bool")
     return result.shape
-
-
-def _broadcast_unknown(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """The same with sizes that are not known, which are never 1 and equal only to themselves."""
-    found: list[Any] = [1] * max(map(len, shapes))
-    for shape in shapes:
-        for i, size in enumerate(shape, len(found) - len(shape)):
-            if type(size) is int and size == 1:
-                continue
-            if type(found[i]) is int and found[i] == 1:
-                found[i] = size
-            elif size != found[i]:
-                text = ", ".join(str(tuple(shape)) for shape in shapes)
-                raise ShapeError("shapes must broadcast", op="broadcast_shapes", got=text)
-    return tuple(found)

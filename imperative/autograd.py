@@ -13,6 +13,17 @@ from .tensor import Tensor
 
 __all__ = ["backward", "detect_anomaly", "grad", "set_detect_anomaly"]
 
+# Of what records nothing of what is computed from it.
+WRAP_IT = (
+    "compute the outputs from t = tl.Tensor(x), with t.requires_grad = True, and pass t; or "
+    "differentiate a function by tl.grad"
+)
+
+
+def is_bare(x: Any) -> bool:
+    """Whether it is a tensor-like that no Tensor is around, as a variable of a program may be."""
+    return isinstance(x, _C.TensorBase) and not isinstance(x, Tensor)
+
 
 def _checked(who: str, ys: Any, dys: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The outputs, and a cotangent for each."""
@@ -66,8 +77,10 @@ def grad(
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise _C.ParameterError(
-                "must be tensors", op="autograd.grad", argument="xs", got=type(x).__name__
-            )
+                "must be tensors", op="autograd.grad", argument="xs",
+                got=f"a bare {type(x).__name__}" if is_bare(x) else type(x).__name__,
+                fix=WRAP_IT if is_bare(x) else None,
+            )  # fmt: skip
         if not x.requires_grad and not allow_unused:
             raise _C.AutodiffError(
                 f"gradients must flow to each of xs; input {i} has no requires_grad",

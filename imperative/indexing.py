@@ -15,6 +15,7 @@ import numpy as np
 from .. import _C
 from ..ops import Gather, ScatterSet
 from .arrays import steady
+from .broadcasting import broadcast_unknown, has_unknown
 from .generated.methods import TensorMethods
 
 index_op = _C.index_op  # the op that x[key] is, of a key that needs no gathering
@@ -176,13 +177,14 @@ def _integer(index: Any) -> Any:
 
 
 def _joint_shape(arrays: list[Any]) -> tuple[int, ...]:
+    shapes = [tuple(array.shape) for array in arrays]
     try:
-        return np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
-    except ValueError:
-        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        return broadcast_unknown(shapes) if has_unknown(shapes) else np.broadcast_shapes(*shapes)
+    except (ValueError, _C.ShapeError):
         raise _C.IndexRangeError(
-            "must broadcast", op="index", argument="indices", got=f"shapes {shapes}"
-        ) from None
+            "must broadcast", op="index", argument="indices",
+            got=f"shapes {', '.join(map(str, shapes))}",
+        ) from None  # fmt: skip
 
 
 def _whole_mask(x: Any, key: Any) -> Any:

@@ -62,6 +62,7 @@ class Optimizer:
         *,
         parameters: Iterable[Tensor] | None = None,
         no_grad_set: Iterable[Any] = (),
+        retain_graph: bool = False,
     ) -> list[tuple[Tensor, Tensor]]:
         """One step that makes a loss smaller: its gradients, and the step that they ask for.
 
@@ -73,6 +74,7 @@ class Optimizer:
             parameters: those to be moved; None: those that the optimiser was made with, or else all
                 that the program has.
             no_grad_set: parameters that are not moved, in a static program by name also.
+            retain_graph: keep the graph for another loss of which it is a part; a program keeps it.
 
         Returns:
             The parameters that moved, and their gradients.
@@ -99,7 +101,7 @@ class Optimizer:
         if keeper is None:
             skipped = {id(x) for x in no_grad_set}
             moved = [x for x in self.parameters if id(x) not in skipped]
-            found = autograd.grad(loss, moved, allow_unused=True)
+            found = autograd.grad(loss, moved, allow_unused=True, retain_graph=retain_graph)
             pairs = [(x, g) for x, g in zip(moved, found, strict=True) if g is not None]
         else:
             self._keep_rate(self.parameters[0].dtype)

@@ -59,7 +59,7 @@ def append_backward(
                 fix="give it its first value by load_state_dict, or by an initializer",
             )  # fmt: skip
     before = _C.count_variables(program)
-    found = grad(loss, parameters, allow_unused=True)
+    found = grad(loss, parameters, allow_unused=True, retain_graph=True)
     backward = _added(program, stopped(unwrapped(loss)).number, before)
     program.backwards.append(backward)
     pairs = []
@@ -87,7 +87,7 @@ def _state_of(program: Program, x: Any, argument: str) -> int:
     if found not in program.tensors:
         raise _C.ArgumentError(
             "must be parameters of the program", op="append_backward", argument=argument,
-            got=program.names(found),
+            got=program.names(found), fix="tl.autograd.grad differentiates by other tensors",
         )  # fmt: skip
     return found
 

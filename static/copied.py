@@ -21,12 +21,14 @@ class Backward:
         seed: the loss's own gradient, 1; -1 where the program has no variable for it.
         gradients: by the parameter's state.
         made: what its ops give.
+        scale: the state by which the seed is multiplied; -1: none.
     """
 
     loss: int
     seed: int
     gradients: dict[int, int]
     made: set[int]
+    scale: int = -1
 
 
 class Copied(Listing):

@@ -191,8 +191,8 @@ class Copier:
             for parameter, gradient in backward.gradients.items()
             if parameter in found and gradient in found
         }
-        seed = found.get(backward.seed, -1)
-        return Backward(found[backward.loss], seed, gradients, made)
+        seed, scale = found.get(backward.seed, -1), found.get(backward.scale, -1)
+        return Backward(found[backward.loss], seed, gradients, made, scale)
 
     def _copy_guards(self) -> None:
         for a, b, how, answer, place in self.source.guards():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from .. import _C
+from ..imperative.sub_programs import sub_programs_of
+from ..ops.entries import entry_of
 from .copying import descendants
 from .program import Program
 
@@ -19,7 +21,8 @@ class Phases(NamedTuple):
         backward: the gradients.
         update: what depends on gradients, or was recorded behind them for states alone, as powers
             of an optimiser's rates are.
-        updated: the states that an update changes.
+        updated: the states that an update changes, and those that count updates: what follows from
+            no batch and no draw, such as the number of the step that a rate is made of.
     """
 
     forward: list[int]
@@ -54,8 +57,47 @@ def phases(program: Program) -> Phases:
             read.update(steps[at][1])
     forward = [at for at in range(len(steps)) if at not in update and at not in backward]
     values = {n for at in (*update, *backward) for n in steps[at][2]}
-    updated = [state for state, value in program.assigned().items() if value in values]
-    return Phases(forward, sorted(backward), sorted(update), updated)
+    assigned = program.assigned()
+    updated = {state for state, value in assigned.items() if value in values}
+    updated |= _counts(program, {s: n for s, n in assigned.items() if s not in updated}, values)
+    return Phases(
+        forward, sorted(backward), sorted(update), [state for state in assigned if state in updated]
+    )
+
+
+def _counts(program: Program, changed: Mapping[int, int], later: set[int]) -> set[int]:
+    """Of the states that a forward pass changes those that change with an update all the same.
+
+    They follow from no batch and no draw. What only running statistics read, as the number of the
+    batches that they are the mean of, counts batches.
+
+    Args:
+        program: the program.
+        changed: the states, and what they become.
+        later: what the backward pass and the update make.
+    """
+    drawn = [n for step in program.applied() if draws(step.op) for n in step.outputs]
+    inputs = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
+    moving: set[int] = set()
+    while True:
+        reached = descendants(program, [*inputs, *drawn, *moving])
+        found = {state for state, value in changed.items() if value in reached}
+        if found == moving:
+            break
+        moving = found
+    trained = later.union(backward.loss for backward in program.backwards)
+    statistics = {changed[state] for state in moving}
+    counts = set()
+    for state in changed.keys() - moving:
+        readers = descendants(program, [state])
+        if readers & trained or not readers & statistics:
+            counts.add(state)
+    return counts
+
+
+def draws(op: Any) -> bool:
+    """Whether an op draws random numbers, or runs a program that does."""
+    return entry_of(op).key("effects") == "random" or any(p.draws for p in sub_programs_of(op))
 
 
 def gradients(program: Program) -> dict[int, str]:
@@ -81,6 +123,20 @@ def check_trains(program: Program, who: str) -> None:
         raise _C.ArgumentError(
             "must be a program with gradients", op=who, argument="main", got="one without",
             fix="call an optimiser's minimize, or static.append_backward, while it is built",
+        )  # fmt: skip
+
+
+def check_updates(found: Phases, who: str, why: str) -> None:
+    """Raises where nothing is updated.
+
+    Raises:
+        ArgumentError: there are gradients alone.
+    """
+    if not found.updated:
+        raise _C.ArgumentError(
+            f"must be a program with updates, {why}", op=who, argument="main",
+            got="one with gradients alone",
+            fix="call an optimiser's minimize while it is built, and split it afterwards",
         )  # fmt: skip
 
 
@@ -123,12 +179,13 @@ def phases_for_means(program: Program, count: int, argument: str, who: str) -> P
         who: the call, for errors.
 
     Raises:
-        ArgumentError: there are no gradients, the count is not positive, or an update reads
-            something else that follows from the batch.
+        ArgumentError: there are no gradients or no updates, the count is not positive, or an
+            update reads something else that follows from the batch.
     """
     check_trains(program, who)
     if operator.index(count) < 1:
         raise _C.ArgumentError("must be positive", op=who, argument=argument, got=str(count))
     found = phases(program)
+    check_updates(found, who, "which take the mean of several gradients")
     check_update(program, found, who)
     return found

@@ -1,6 +1,7 @@
 // `apply` as Python sees it: ops applied to objects of any kind.
 #include <array>
 
+#include "bind/beyond_half.h"
 #include "bind/rules.h"
 #include "dispatch/power.h"
 #include "op/conditions.h"
@@ -209,6 +210,9 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
   if (op == nullptr) {
     held_op = to_op(op_object);
     op = held_op.get();
+  }
+  if (Values found = applied_beyond_half(*op, args, n); !found.empty()) {
+    return to_tuple(found, wrapper_class(args, n));
   }
   std::vector<Object> held;
   std::vector<PyObject*> lifted;

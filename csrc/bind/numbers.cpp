@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "bind/beyond_half.h"
 #include "bind/elements.h"
 #include "bind/expressions.h"
 #include "bind/made_ops.h"
@@ -9,6 +10,7 @@
 #include "bind/rebinding.h"
 #include "dispatch/power.h"
 #include "engine/engine.h"
+#include "tensor/body.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -99,6 +101,9 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
         // Nothing lets the GIL go in here, so that the values cannot be replaced meanwhile.
         Value* args[] = {value_of(a), value_of(b)};
         if (Ref<Value> out = apply_small(op, args)) return wrap(std::move(out), types.tensor);
+      } else if (exceeds_half(a_is ? b : a) && holds_half(*value_of(a_is ? a : b))) {
+        PyObject* both[] = {a, b};
+        return apply_single(op, both, 2);
       }
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
@@ -136,7 +141,8 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
     Value* target = writable(self);
     const bool is_plain = target->tag == Value::kRaw && op.cls.plain && op.scalar != nullptr &&
                           dispatcher().is_wrapper_plain() &&
-                          (is_number(other) || is_plain_tensor(other));
+                          (is_number(other) || is_plain_tensor(other)) &&
+                          !(exceeds_half(other) && holds_half(*target));
     if (is_plain) {
       const Ref<Value> x(target);
       const Ref<Value> y = is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));

@@ -187,7 +187,10 @@ class Builder {
       const Around here{&names, around, attributes};
       const Items made = results(node, given, opsets, here, depth);
       for (size_t i = 0; i < node.outputs.size() && i < made.size(); ++i) {
-        if (!node.outputs[i].empty()) names[node.outputs[i]] = made[i];
+        const std::string& name = node.outputs[i];
+        if (!name.empty() && !names.emplace(name, made[i]).second) {
+          refuse_model("the name '" + name + "' made twice in a graph");
+        }
       }
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "onnx/tensor.h"
@@ -44,6 +46,7 @@ class Reader {
       }
     }
     if (!has_graph) refuse_model("none with a graph");
+    check_functions(model.functions);
     if (model.opsets.empty()) refuse_model("none that says which versions of ops it has");
     return model;
   }
@@ -51,6 +54,31 @@ class Reader {
  private:
   void count() {
     if (++parts_ > kMostParts) refuse_model(text("more than ", kMostParts, " parts"));
+  }
+
+  template <class Named>
+  static void check_differ(const Named& names, const char* what) {
+    std::set<std::string> seen;
+    for (const std::string& name : names) {
+      if (!seen.insert(name).second) refuse_model(text(what, " '", name, "' twice"));
+    }
+  }
+
+  template <class Items>
+  static std::vector<std::string> names_of(const Items& items) {
+    std::vector<std::string> names;
+    for (const auto& item : items) names.push_back(item.name);
+    return names;
+  }
+
+  static void check_functions(const std::vector<FunctionProto>& functions) {
+    std::set<std::tuple<std::string, std::string, std::string>> seen;
+    for (const FunctionProto& each : functions) {
+      if (!seen.insert({each.domain, each.name, each.overload}).second) {
+        refuse_model("the function '" + each.name + "' twice");
+      }
+      check_differ(each.inputs, "the input");
+    }
   }
 
   std::string name(const WireFields& field) {
@@ -66,7 +94,9 @@ class Reader {
       if (field.number() == 2) version = field.integer();
     }
     if (domain == "ai.onnx") domain.clear();
-    if (!opsets.emplace(domain, version).second) refuse_model("the domain '" + domain + "' twice");
+    if (opsets.emplace(domain, version).first->second != version) {
+      refuse_model("the domain '" + domain + "' in two versions");
+    }
   }
 
   Graph graph(std::string_view message, int depth) {
@@ -97,6 +127,10 @@ class Reader {
           break;
       }
     }
+    check_differ(names_of(made.inputs), "the input");
+    std::vector<std::string> filled;
+    for (const auto& [name, value] : made.initializers) filled.push_back(name);
+    check_differ(filled, "the initializer");
     return made;
   }
 
@@ -123,12 +157,16 @@ class Reader {
         case 7:
           made.domain = field.text();
           break;
+        case 8:
+          made.overload = field.text();
+          break;
         default:
           break;
       }
     }
     if (made.domain == "ai.onnx") made.domain.clear();
     if (made.op.empty()) refuse_model("a node without an op");
+    check_differ(names_of(made.attributes), "the attribute");
     return made;
   }
 
@@ -254,6 +292,7 @@ class Reader {
           break;
         case 10:
           made.domain = field.text();
+          if (made.domain == "ai.onnx") made.domain.clear();
           break;
         case 11:
           made.defaults.push_back(attribute(field.bytes(), 0));
@@ -268,7 +307,7 @@ class Reader {
     return made;
   }
 
-  const std::string& folder_;
+  DataFolder folder_;
   int64_t parts_ = 0;
 };
 
@@ -282,8 +321,8 @@ const Attribute* Node::find(std::string_view attribute) const {
 
 const FunctionProto* Model::function_of(const Node& node) const {
   for (const FunctionProto& function : functions) {
-    const std::string domain = function.domain == "ai.onnx" ? "" : function.domain;
-    if (function.name == node.op && domain == node.domain) return &function;
+    const bool is_it = function.name == node.op && function.domain == node.domain;
+    if (is_it && function.overload == node.overload) return &function;
   }
   return nullptr;
 }

@@ -43,7 +43,7 @@ struct Attribute {
 };
 
 struct Node {
-  std::string op, domain, name;
+  std::string op, domain, name, overload;
   std::vector<std::string> inputs, outputs;  // an empty name: none is given
   std::vector<Attribute> attributes;
 

@@ -164,7 +164,9 @@ void fill(RawTensor& made, const Fields& fields) {
 }
 
 [[noreturn]] void refuse_file(const std::string& location, const std::string& got) {
-  fail(ErrorKind::kArgument, said::op("onnx"), "the file of a tensor, '", location,
+  constexpr size_t kShown = 200;
+  const std::string shown = location.substr(0, std::min(location.find('\0'), kShown));
+  fail(ErrorKind::kArgument, said::op("onnx"), "the file of a tensor, '", shown,
        "', must be a plain file in the model's folder or below it", said::got(got));
 }
 
@@ -208,13 +210,13 @@ uint64_t number_in(const std::string& text, const std::string& location) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    refuse_file(location, "'" + text + "'");
+    refuse_file(location, "the number '" + text.substr(0, 40) + "'");
   }
   return value;
 }
 
 Ref<RawTensor> read_external(const Fields& fields, DType dtype, uint64_t wanted,
-                             const std::string& folder) {
+                             DataFolder& folder) {
   std::string location;
   uint64_t offset = 0, length = UINT64_MAX;
   for (const auto& [key, value] : fields.external) {
@@ -222,7 +224,8 @@ Ref<RawTensor> read_external(const Fields& fields, DType dtype, uint64_t wanted,
     if (key == "offset") offset = number_in(value, location);
     if (key == "length") length = number_in(value, location);
   }
-  OpenFile file(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  const std::string& path = folder.path();
+  OpenFile file(open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
   open_below(file, location);
   struct stat status = {};
   if (fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -230,9 +233,12 @@ Ref<RawTensor> read_external(const Fields& fields, DType dtype, uint64_t wanted,
   }
   if (status.st_nlink != 1) refuse_file(location, "one that has another name, too");
   const auto size = static_cast<uint64_t>(status.st_size);
-  if (offset > size || size - offset < wanted || (length != UINT64_MAX && length != wanted)) {
-    refuse_file(location, text("no ", wanted, " bytes from ", offset));
+  if (offset <= size && length == UINT64_MAX) length = size - offset;
+  if (offset > size || size - offset < wanted || length != wanted) {
+    refuse_file(location,
+                text("not ", wanted, " bytes from ", offset, " that are all of the tensor"));
   }
+  folder.count(location, size, wanted);
   Ref<RawTensor> made = RawTensor::empty(dtype, fields.shape);
   for (uint64_t done = 0; done < wanted;) {
     const ssize_t count =
@@ -273,8 +279,18 @@ DType dtype_of(int64_t number) {
        said::got(name));
 }
 
-std::pair<std::string, Ref<RawTensor>> read_tensor(std::string_view message,
-                                                   const std::string& folder) {
+void DataFolder::count(const std::string& location, uint64_t size, uint64_t bytes) {
+  constexpr uint64_t kMostTimes = 64;
+  uint64_t& total = read_[location];
+  total += bytes;
+  if (total / kMostTimes > size) {
+    fail(ErrorKind::kArgument, said::op("onnx"), "the tensors in the file '", location,
+         "' must not be more than ", kMostTimes, " times as large as it together",
+         said::got(text(total, " bytes of a file of ", size)));
+  }
+}
+
+std::pair<std::string, Ref<RawTensor>> read_tensor(std::string_view message, DataFolder& folder) {
   Fields fields = read_fields(message);
   const DType dtype = dtype_of(fields.dtype);
   const auto bytes = static_cast<uint64_t>(bytes_of(fields.shape, dtype));

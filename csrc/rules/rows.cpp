@@ -109,7 +109,12 @@ Ref<Value> grad_of_statistics(GradCall& c) {
     total = total ? call("add", {total.get(), c.cotangents[1]}) : Ref<Value>(c.cotangents[1]);
   }
   if (!total) return total;
-  return call("divide", {total.get(), lift_literal(static_cast<double>(count), x).get()});
+  const Literal number = static_cast<double>(count);
+  if (exceeds_half(number) && holds_half(*total)) {
+    const Operand operands[] = {{total.get(), {}}, {nullptr, number}};
+    return apply_wide(*registry().find_function("divide")->shared_op, operands)[0];
+  }
+  return call("divide", {total.get(), lift_literal(number, x).get()});
 }
 
 void grad_batch_norm(GradCall& c) {

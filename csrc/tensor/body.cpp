@@ -105,13 +105,15 @@ class Run final : public StepAttrs {
     Value* const like = reference(step);
     SmallVector<Ref<Value>, 4> lifted;
     SmallVector<Value*, 4> args;
+    bool exceeds = false;  // what float16 holds
     for (int number : step.args) {
       if (number == variadic_) {
         for (const Ref<Value>& value : many_) args.push_back(value.get());
         continue;
       }
-      lifted.push_back(slot(number).value ? slot(number).value
-                                          : lift_literal(slot(number).literal, *like));
+      const Slot& given = slot(number);
+      if (!given.value && exceeds_half(given.literal)) exceeds = true;
+      lifted.push_back(given.value ? given.value : lift_literal(given.literal, *like));
       args.push_back(lifted.back().get());
     }
     Ref<Op> made;
@@ -129,7 +131,9 @@ class Run final : public StepAttrs {
       args.push_back(lifted.back().get());
     }
     if (op->scalar != nullptr && !op->scalar->conditions.empty()) check_given(step, *op->scalar);
-    Values results = apply(*op, {args.data(), args.size()});
+    Values results = exceeds && op->scalar != nullptr && reads_half(step)
+                         ? apply_wide(*op, operands(step, args))
+                         : apply(*op, {args.data(), args.size()});
     if (results.size() < static_cast<size_t>(step.outputs)) {
       fail(ErrorKind::kDeclaration, said::op(op_.name()), op->name(), " must have ", step.outputs,
            " results here", said::got(results.size()));
@@ -137,6 +141,22 @@ class Run final : public StepAttrs {
     for (int k = 0; k < step.outputs; ++k) {
       slot(step.slot + k).value = std::move(results[static_cast<size_t>(k)]);
     }
+  }
+
+  bool reads_half(const CompiledStep& step) {
+    return std::any_of(step.args.begin(), step.args.end(), [this](int number) {
+      return slot(number).value && holds_half(*slot(number).value);
+    });
+  }
+
+  std::vector<Operand> operands(const CompiledStep& step, std::span<Value* const> args) {
+    std::vector<Operand> found;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Slot* given = i < step.args.size() ? &slot(step.args[i]) : nullptr;
+      const bool is_number = given != nullptr && !given->value;
+      found.push_back({is_number ? nullptr : args[i], is_number ? given->literal : Literal()});
+    }
+    return found;
   }
 
   // What the plan says of a step: it is another slot. Zeros that a step reads are made here.

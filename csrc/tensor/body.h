@@ -54,4 +54,18 @@ Ref<Value> zeros(const Spec& spec, Value& like);
 // A literal as the kind of tensor-like that `like` is.
 Ref<Value> lift_literal(Literal literal, Value& like);
 
+// A value, or a number beside values.
+struct Operand {
+  Value* value;  // null: the number
+  Literal number;
+};
+
+// Whether float16, which ends at 65504, makes an infinity of a number, a count of elements say.
+bool exceeds_half(const Literal& literal);
+bool holds_half(Value& x);  // whether it is of float16
+
+// A scalar function of float16 and numbers that exceed it, computed in float32; what it makes is of
+// float16 again.
+Values apply_wide(const Op& op, std::span<const Operand> operands);
+
 }  // namespace tensorlike

@@ -41,8 +41,8 @@ def data_parallel(main: Program, startup: Program, parts: int) -> DataParallel:
         parts: how many there are.
 
     Raises:
-        ArgumentError: there are no gradients, `parts` is not positive, or an update reads something
-            else that follows from the batch.
+        ArgumentError: there are no gradients or no updates, `parts` is not positive, or an update
+            reads something else that follows from the batch.
 
     Example:
         >>> import tensorlike as tl
@@ -77,11 +77,15 @@ def data_parallel(main: Program, startup: Program, parts: int) -> DataParallel:
         for number in given[1:]:
             total = F.add(total, combine.value(number))
         combine.numbers[old] = combine.results[old] = number_of(F.divide(total, parts))
+    means = dict(combine.numbers)
     # What follows from no batch is computed again where an update reads it.
-    read = {n for at in found.update for n in part.steps[at][1]} - set(names)
-    needed = ancestors(main, read) & {*found.forward, *found.backward}
+    moved = {n for at in found.update for n in part.steps[at][2]}
+    read = {n for at in found.update for n in part.steps[at][1]}
+    read.update(main.assigned()[state] for state in found.updated)
+    needed = ancestors(main, read - moved - means.keys()) & {*found.forward, *found.backward}
     for at in sorted(needed | set(found.update)):
         combine.step(at)
+        combine.numbers.update(means)
     return DataParallel(
         part.finish(kept=kept), combine.finish(kept=found.updated), copy(startup),
         tuple(names.values()),

@@ -27,8 +27,8 @@ def gradient_accumulation(main: Program, startup: Program, steps: int) -> tuple[
         The program, and its startup program, which gives the new states their first values, too.
 
     Raises:
-        ArgumentError: there are no gradients, `steps` is not positive, or an update reads something
-            else that follows from the batch.
+        ArgumentError: there are no gradients or no updates, `steps` is not positive, or an update
+            reads something else that follows from the batch.
 
     Example:
         >>> import tensorlike as tl

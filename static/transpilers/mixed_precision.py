@@ -13,7 +13,7 @@ from ...imperative import Tensor
 from ...ops.entries import entry_of
 from ..copying import Copier, copy, number_of, without_unread
 from ..numbers import number_in
-from ..phases import check_trains, check_update, gradients, phases
+from ..phases import check_trains, check_update, check_updates, gradients, phases
 from ..program import Program
 
 _FIRST_SCALE, _GROWTH, _BACKOFF = 65536.0, 2.0, 0.5
@@ -33,7 +33,8 @@ def mixed_precision(
     Products are the ops whose declaration says `flops`: those of matrices, convolutions, attention,
     recurrences, and their gradients. What they read of float32 is cast once, wherever it is read;
     what only moves their results (reshapes, transposes) moves halves; everything else reads
-    float32. Whoever asks for the result of a product gets halves.
+    float32; so does what branches and loops run. Whoever asks for the result of a product gets
+    halves.
 
     With a loss scale the gradients are those of so many times the loss while they are halves, and
     are divided by it before anybody sees them; a run in which one of them is infinite or NaN
@@ -52,7 +53,8 @@ def mixed_precision(
         The program, and its startup program, which gives the scale its first value, too.
 
     Raises:
-        ArgumentError: there are no gradients, or an argument is none of those above.
+        ArgumentError: there are no gradients, an argument is none of those above, or a loss is to
+            be scaled that is scaled already, or whose gradients update nothing.
 
     Source:
         Micikevicius et al. 2017, https://arxiv.org/abs/1710.03740; the scale changes as that of
@@ -74,6 +76,8 @@ def mixed_precision(
     _check(who, dtype, loss_scale, keep, growth_interval)
     found = phases(main)
     check_update(main, found, who)
+    if loss_scale is not None:
+        check_updates(found, who, "which runs that overflow leave out")
     copier, first = Copier(main), copy(startup)
     lowered = _Lowered(copier, getattr(_C, dtype), keep)
     scale = None if loss_scale is None else _Scale(copier, first, loss_scale, growth_interval)
@@ -233,6 +237,11 @@ class _Scale:
     """The scale of the loss, and whether the gradients of a run are finite."""
 
     def __init__(self, copier: Copier, startup: Program, first: Any, interval: int) -> None:
+        if any(backward.scale >= 0 for backward in copier.source.backwards):
+            raise _C.ArgumentError(
+                "must be None where the loss is scaled already", op="mixed_precision",
+                argument="loss_scale", got=repr(first), fix="leave it out",
+            )  # fmt: skip
         self.copier = copier
         self.is_finite: Any = None
         self._interval = interval
@@ -276,6 +285,8 @@ class _Scale:
 
     def assign(self, program: Program) -> None:
         """The scale after a run."""
+        for backward in program.backwards:
+            backward.scale = self._scale
         if not self._is_dynamic:
             return
         scale, runs = (self.copier.value(state) for state in (self._scale, self._runs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ... import _C
 from ..copying import Copier, SizesOf, pruned
 from ..phases import check_trains, check_update, phases
 from ..program import Program
@@ -40,7 +41,8 @@ def pipeline_cut(main: Program, startup: Program, stages: int | Sequence[Any]) -
 
     The forward parts run from the first stage to the last, the backward parts from the last to the
     first, then the updates; what all of them do is what the program does. A state belongs to the
-    stage that reads it first; one that never changes is in each stage that reads it.
+    stage that reads it first; one that never changes is in each stage that reads it, and so is one
+    that counts runs.
 
     Args:
         main: a program with gradients and updates; it stays as it is.
@@ -52,8 +54,8 @@ def pipeline_cut(main: Program, startup: Program, stages: int | Sequence[Any]) -
     Raises:
         ArgumentError: there are no gradients, variables do not come one after the other in the
             forward pass, there are not so many places to cut, an update needs several stages, as
-            gradients clipped by their common norm do, or a gradient draws random numbers again, as
-            that of dropout does.
+            gradients clipped by their common norm do, a gradient draws random numbers again, as
+            that of dropout does, or a part receives sizes that are made of unknown ones.
 
     Example:
         >>> import tensorlike as tl
@@ -113,12 +115,28 @@ class _Cut:
         for number in self._own:
             copier.number(number)
         for at in self.steps:
-            copier.step(at)
+            self._copy(copier, at)
         sent = list(dict.fromkeys(self.sent))
         for number in sent:
             copier.target.rename(copier.number(number), sent_name(self.main.names(number)))
         program = copier.finish(kept=self.placing.assigned_in(self.key))
         return Part(program, tuple(names), tuple(sent_name(self.main.names(n)) for n in sent))
+
+    def _copy(self, copier: Copier, at: int) -> None:
+        """Copies a step.
+
+        Raises:
+            ArgumentError: what it reads is received with sizes that are made of others, which a
+                part does not know.
+        """
+        try:
+            copier.step(at)
+        except _C.ShapeError as error:
+            raise _C.ArgumentError(
+                "what a part receives must have the sizes of inputs, not some made of them",
+                op="pipeline_cut", argument="stages", got=str(error),
+                fix="cut it elsewhere, or give static.data known sizes",
+            ) from error  # fmt: skip
 
     def _find_givens(self) -> None:
         """Splits what the steps read, and do not make, into the stage's own and the received."""

@@ -8,15 +8,15 @@ from typing import Any
 
 from ... import _C
 from ...imperative.sizes import Size
-from ...ops.entries import entry_of, flops_of
+from ...ops.entries import entry_of
 from ..copying import ancestors, descendants
-from ..numbers import is_unnamed, number_in
-from ..phases import Phases
+from ..numbers import is_unnamed
+from ..phases import Phases, draws
 from ..program import Program
+from .cuts import cuts_of, refuse_cuts
 
 FORWARD, BACKWARD, UPDATE = range(3)
 Key = tuple[int, int]  # a phase, and a stage
-_ANY = 64  # an unknown size, where costs are compared
 
 
 class Placing:
@@ -41,6 +41,11 @@ class Placing:
         sizes: Any = [program.shape(number)[axis] for _, number, axis in program.sizes()]
         self._roots = {size.first for size in sizes}
         self.roles = [role for _, role, _ in program.variables()]
+        self.counts, self.free = counting(program, found)
+
+    def is_free(self, number: int) -> bool:
+        """Whether each stage makes a variable for itself, of states that it counts for itself."""
+        return number in self.counts or self.maker_of.get(number) in self.free
 
     def order(self) -> Iterator[Key]:
         """The parts as they may run one after the other."""
@@ -50,10 +55,12 @@ class Placing:
 
     def steps_of(self, key: Key) -> list[int]:
         """The steps of a part, in their order."""
-        return [at for at in range(len(self.steps)) if self.keys[at] == key]
+        return [at for at in range(len(self.steps)) if self.keys.get(at) == key]
 
     def is_at(self, number: int, key: Key) -> bool:
         """Whether a part has a variable without receiving it; not asked of what it makes."""
+        if number in self.counts:
+            return True
         if self.roles[number] == "state" and number in self.homes:
             return self.homes[number] == key[1]
         return self.roles[number] != "result"
@@ -77,12 +84,30 @@ class Placing:
     def assigned_in(self, key: Key) -> list[int]:
         """The states that a part changes."""
         phase, stage = key
-        updated = set(self.found.updated)
+        updated, counted = set(self.found.updated), self.counted_in(stage)
         return [
             state
             for state in self.program.assigned()
-            if self.homes[state] == stage and phase == (UPDATE if state in updated else FORWARD)
+            if (state in counted if state in self.counts else self.homes[state] == stage)
+            and phase == (UPDATE if state in updated else FORWARD)
         ]
+
+    def counted_in(self, stage: int) -> set[int]:
+        """The counts that a stage reads, and what they follow from; the first has the rest."""
+        read = {n for at, key in self.keys.items() if key[1] == stage for n in self.steps[at][1]}
+        assigned, found = self.program.assigned(), set[int]()
+        pending = list(read if stage else read | self.counts - self._read_by_others())
+        while pending:
+            number = pending.pop()
+            if number in self.counts and number not in found:
+                found.add(number)
+                pending.append(assigned[number])
+            elif self.maker_of.get(number) in self.free:
+                pending.extend(self.steps[self.maker_of[number]][1])
+        return found
+
+    def _read_by_others(self) -> set[int]:
+        return {n for stage in range(1, self.count) for n in self.counted_in(stage)}
 
     def repeated(self, number: int) -> int | None:
         """The step that makes a variable, where the receiver does it again instead of receiving.
@@ -91,6 +116,8 @@ class Placing:
         more about their sizes than that of what was moved does.
         """
         at = self.maker_of.get(number)
+        if at in self.free:
+            return at
         if at is None or not entry_of(self.steps[at][0]).is_view or len(self.steps[at][1]) != 1:
             return None
         (source,) = self.steps[at][1]
@@ -110,7 +137,25 @@ class Placing:
             n for at, key in self.keys.items() if key[1] == stage for n in self.steps[at][1]
         }  # fmt: skip
         states = {n for n in read if self.roles[n] == "state" and self.is_at(n, (FORWARD, stage))}
+        states = states - self.counts | self.counted_in(stage)
         return states | {state for state, home in self.homes.items() if home == stage}
+
+
+def counting(program: Program, found: Phases) -> tuple[set[int], set[int]]:
+    """The states that follow from each other and from constants alone, and steps that do."""
+    steps, assigned = program.steps(), program.assigned()
+    changing = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
+    changing += [n for step in program.applied() if draws(step.op) for n in step.outputs]
+    counts = set(found.updated)
+    while True:
+        reached = descendants(program, [*changing, *(s for s in assigned if s not in counts)])
+        others = {state for state in counts if assigned[state] in reached}
+        if not others:
+            break
+        counts -= others
+    read = descendants(program, counts)
+    made = {n for step in steps if read.issuperset(step[2]) for n in step[2]} - reached
+    return counts, ancestors(program, made)
 
 
 def place(program: Program, found: Phases, stages: int | Sequence[Any]) -> Placing:
@@ -119,7 +164,7 @@ def place(program: Program, found: Phases, stages: int | Sequence[Any]) -> Placi
     Raises:
         ArgumentError: `stages` cuts nothing, or not in order; or an update needs several stages.
     """
-    cuts = _cuts(program, found, stages)
+    cuts = cuts_of(program, found, stages)
     placing = Placing(program, len(cuts) + 1, found)
     _place_forward(placing, cuts)
     _find_homes(placing)
@@ -145,7 +190,7 @@ def _place_forward(placing: Placing, cuts: Sequence[int]) -> None:
             level[n] = stage
             if n in cuts:
                 if cuts.index(n) != stage:
-                    _refuse_cuts(placing.program, n)
+                    refuse_cuts(placing.program, n)
                 level[n] = stage + 1
     anchored = [ancestors(placing.program, [cut]) for cut in cuts] + [set(range(len(steps)))]
     readers = _readers(placing, placing.found.forward)
@@ -160,6 +205,8 @@ def _find_homes(placing: Placing) -> None:
     """A state that changes belongs to the first stage that reads it."""
     readers = _readers(placing, placing.found.forward)
     for state, value in placing.program.assigned().items():
+        if state in placing.counts:
+            continue
         stages = [placing.keys[at][1] for at in readers.get(state, ())]
         made = placing.keys.get(placing.maker_of.get(value, -1))
         if stages:
@@ -192,6 +239,8 @@ def _place_backward(placing: Placing) -> None:
 
 def _places(placing: Placing, number: int, readers: dict[int, list[int]]) -> set[int]:
     """The stages whose forward pass has a variable; none where it makes no difference."""
+    if placing.is_free(number):
+        return set()
     found = {placing.keys[at][1] for at in readers.get(number, ())}
     if number in placing.homes:
         found.add(placing.homes[number])
@@ -206,8 +255,10 @@ def _place_updates(placing: Placing) -> None:
     assigned = placing.program.assigned()
     groups = _Groups()
     for at in placing.found.update:
+        if at in placing.free:
+            continue  # each stage that reads them repeats them
         _, reads, outputs, _, _ = placing.steps[at]
-        shared = [n for n in reads if n in groups.of or n in assigned]
+        shared = [n for n in reads if n in groups.of or (n in assigned and n not in placing.counts)]
         groups.join(at, [*shared, *outputs])
     for state in placing.found.updated:
         group = groups.of.get(assigned[state])
@@ -219,7 +270,7 @@ def _place_updates(placing: Placing) -> None:
         placing.keys.update({at: (UPDATE, stage) for at in steps})
         for state in states:
             placing.homes.setdefault(state, stage)
-    for state in placing.found.updated:
+    for state in set(placing.found.updated) - placing.counts:
         maker = placing.maker_of.get(assigned[state])
         placing.homes.setdefault(state, 0 if maker is None else placing.keys[maker][1])
 
@@ -254,7 +305,8 @@ def _stage_of_update(placing: Placing, members: Iterable[int], states: Sequence[
         raise _C.ArgumentError(
             "an update must not need several stages", op="pipeline_cut", argument="main",
             got=f"one that moves {names} by a common number",
-            fix="clip gradients one by one, or cut it elsewhere",
+            fix="clip gradients one by one, leave out loss_scale (bfloat16 needs none), or cut it "
+            "elsewhere",
         )  # fmt: skip
     read = [placing.maker_of.get(n) for at in members for n in placing.steps[at][1]]
     gradients = [placing.keys[at][1] for at in read if at is not None and at in placing.keys]
@@ -267,8 +319,9 @@ def _check_changes(placing: Placing) -> None:
     for key in order:
         later = order[order.index(key) + 1 :]
         read = {n for at, k in placing.keys.items() if k in later for n in placing.steps[at][1]}
-        wrong = sorted(read.intersection(placing.assigned_in(key)))
-        made = [placing.program.assigned()[state] for state in placing.assigned_in(key)]
+        changed = [state for state in placing.assigned_in(key) if state not in placing.counts]
+        wrong = sorted(read.intersection(changed))
+        made = [placing.program.assigned()[state] for state in changed]
         makers = [placing.maker_of[n] for n in made if n in placing.maker_of]
         if wrong or any(order.index(placing.keys[at]) > order.index(key) for at in makers):
             raise _C.ArgumentError(
@@ -300,71 +353,3 @@ def _readers(placing: Placing, steps: Sequence[int]) -> dict[int, list[int]]:
         for n in placing.steps[at][1]:
             found.setdefault(n, []).append(at)
     return found
-
-
-def _cuts(program: Program, found: Phases, stages: int | Sequence[Any]) -> list[int]:
-    if isinstance(stages, int):
-        return _even_cuts(program, found, stages)
-    steps = program.steps()
-    made = {n for at in found.forward for n in steps[at][2]}
-    loss = ancestors(program, [backward.loss for backward in program.backwards])
-    needed = {n for at in loss for n in steps[at][2]}
-    listed = [stages] if isinstance(stages, (str, _C.TensorBase)) else list(stages)
-    cuts = [number_in(program, x) for x in listed]
-    for cut in cuts:
-        if cut not in made or cut not in needed or cuts.count(cut) > 1:
-            _refuse_cuts(program, cut)
-    return cuts
-
-
-def _refuse_cuts(program: Program, cut: int) -> None:
-    raise _C.ArgumentError(
-        "must be results of the forward pass on which the loss depends, each following from the "
-        "one before",
-        op="pipeline_cut", argument="stages", got=program.names(cut),
-    )  # fmt: skip
-
-
-def _even_cuts(program: Program, found: Phases, count: int) -> list[int]:
-    """The variables that go across alone, nearest to equal shares of the operations."""
-    steps = program.steps()
-    loss = ancestors(program, [backward.loss for backward in program.backwards])
-    fed = descendants(program, [n for n, x in enumerate(program.variables()) if x[1] == "input"])
-    path = [at for at in found.forward if at in loss and fed.intersection(steps[at][2])]
-    last = {n: at for at in path for n in steps[at][1]}
-    costs, places, total = [], [], 0
-    live: set[int] = set()
-    begun: set[int] = set()
-    for at in path:
-        begun.update(n for n in steps[at][1] if n in fed)
-        live = {n for n in {*live, *steps[at][2]} if last.get(n, -1) > at}
-        total += _cost(program, at)
-        if len(live) == 1 and at != path[-1]:
-            costs.append(total)
-            places.append(next(iter(live)))
-    chosen: list[int] = []
-    for i in range(1, count):
-        rest = [k for k in range(len(places)) if places[k] not in chosen]
-        rest = [k for k in rest if not chosen or k > places.index(chosen[-1])]
-        if len(rest) < count - i:
-            break
-        allowed = rest[: len(rest) - (count - i) + 1]
-        chosen.append(places[min(allowed, key=lambda k: abs(costs[k] - total * i / count))])
-    if len(chosen) != count - 1:
-        raise _C.ArgumentError(
-            f"must be from 1 to {len(set(places)) + 1}, as there are so many places where one "
-            "value goes across",
-            op="pipeline_cut", argument="stages", got=str(count),
-        )  # fmt: skip
-    return chosen
-
-
-def _cost(program: Program, at: int) -> int:
-    """About how many operations a step takes: of its products, or one for each element."""
-    op, reads, outputs, _, _ = program.steps()[at]
-    shapes: Any = [[program.shape(n) for n in numbers] for numbers in (reads, outputs)]
-    shapes = [[[_ANY if isinstance(x, Size) else x for x in s] for s in each] for each in shapes]
-    flops = flops_of(op, *shapes)
-    if flops is not None:
-        return flops
-    return sum(math.prod(shape) for shape in shapes[1])

@@ -145,3 +145,18 @@ def test_anomalies_are_looked_for_under_every_transform() -> None:
         zero = tl.tensor(0.0)
         with pytest.raises(tl.AutodiffError, match="gradients must be numbers"):
             tl.jvp(tl.grad(lambda x: F.sqrt(x * 0)), (zero,), (tl.tensor(1.0),))
+
+
+def test_a_bare_value_is_refused_with_what_to_do_and_that_works() -> None:
+    main = tl.static.Program()
+    with tl.static.program_guard(main, tl.static.Program()):
+        bare = tl.static.data("x", (None, 2))
+        for x, y in ((bare, F.sum(bare * bare)), (tl.as_raw_tensor([2.0]), tl.tensor(1.0))):
+            with pytest.raises(tl.ParameterError, match=r"got a bare .* compute .* tl.Tensor") as e:
+                tl.autograd.grad(y, [x])
+            assert "t.requires_grad = True" in str(e.value)
+        t = tl.Tensor(bare)
+        t.requires_grad = True
+        (slope,) = tl.autograd.grad(F.sum(t * t), t)
+    feed = {"x": np.array([[1, 2]], np.float32)}
+    assert tl.static.Executor().run(main, feed, [slope])[0].tolist() == [[2, 4]]

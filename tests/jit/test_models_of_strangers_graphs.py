@@ -165,8 +165,6 @@ REFUSED = {
     ("pairs_apart", "ONNX Runtime"): "must stay the same",
     ("pairs_apart", "read again"): "must stay the same",
     ("pairs_apart", "of a program"): "must stay the same",
-    ("filtered_signals", "ONNX Runtime"): "ONNX wants a number",
-    ("filtered_signals", "read again"): "ONNX wants a number",
 }
 
 

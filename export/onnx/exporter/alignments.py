@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .... import functional as F
+from ....imperative import Tensor, autograd
+from ....imperative.levels import unwrapped
 
 _NOTHING = -float("inf")
 
@@ -37,6 +39,15 @@ def ctc(op: Any, log_probs: Any, labels: Any, input_lengths: Any, target_lengths
     last = 2 * F.astype(target_lengths, "int64")[:, None]
     ends = [F.where(numbers == place, alpha, _NOTHING) for place in (last, last - 1)]
     return -F.logaddexp(*(F.max(end, axis=1) for end in ends))
+
+
+def ctc_grad(op: Any, log_probs: Any, *others: Any) -> Any:
+    """The gradient of that, by log_probs: a scan, as the gradient of one is."""
+    *given, cotangent = others
+    x = Tensor(unwrapped(log_probs))
+    x.requires_grad = True
+    (found,) = autograd.grad(ctc(op, x, *given), x, cotangent)
+    return found
 
 
 def _later(x: Any, count: int, value: Any) -> Any:

@@ -6,6 +6,7 @@ a program of its own, on variables like the op's inputs, and that program is wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from ....imperative.tensor import Tensor
 from .drawing import refuse_draws
 from .graph import Graph, Value
 from .meanings import MEANINGS
+from .numbers import Number
 from .site import Site, UnsupportedError
 
 Body = Callable[..., Any]
@@ -34,7 +36,8 @@ def write_body(site: Site) -> list[str] | None:
     try:
         results = recorded.run()
     except _C.TensorlikeError as error:
-        raise UnsupportedError(f"what it is made of cannot be recorded: {error}") from error
+        told = recorded.named(str(error))
+        raise UnsupportedError(f"what it is made of cannot be recorded: {told}") from error
     return None if results is None else recorded.write(results)
 
 
@@ -45,6 +48,7 @@ class _Recorded:
         self.site = site
         self.listing = Listing()
         self.sizes: dict[tuple[int, int], str] = {}
+        self.extra: list[tuple[Any, Number]] = []  # variables that have sizes of no input
         self.inputs = [self._input(f"x{i}", value) for i, value in enumerate(site.inputs)]
 
     def _input(self, name: str, value: Value) -> Any:
@@ -68,11 +72,24 @@ class _Recorded:
             return size
         return self.sizes.setdefault((size.first, size.second), f"size_{len(self.sizes)}")
 
-    def _own(self, size: Any) -> Any:
-        """What a size outside is in the program."""
+    def named(self, text: str) -> str:
+        """A text in which the numbers that stand for unknown sizes are their names."""
+        known = {str(n): name for name, at, i in self.listing.sizes() for n in self._numbers(at, i)}
+        return re.sub(r"\d+", lambda found: known.get(found[0], found[0]), text)
+
+    def _numbers(self, variable: int, axis: int) -> tuple[int, int]:
+        size: Any = self.listing.shape(variable)[axis]
+        return size.first, size.second
+
+    def _own(self, number: int, axis: int) -> Any:
+        """What a size outside is in the program; of no input's it is that of one more variable."""
+        size = self.site.size_of(number, axis)
         own = self._own_if_known(size)
         if own is None:
-            raise UnsupportedError("its attributes follow from sizes of others than its inputs")
+            wanted = self.site.number_of(number, axis)
+            made = self.listing.input(f"s{len(self.extra)}", [self._named(size)], "bool")
+            self.extra.append((made, wanted))
+            own = made.shape[0]
         return own
 
     def _own_if_known(self, size: Any) -> Any:
@@ -93,7 +110,7 @@ class _Recorded:
             return expr
         kind, *rest = expr
         if kind == "size":
-            return self._own(self.site.size_of(*rest))
+            return self._own(*rest)
         parts = [self._attribute(part) for part in rest[0]]
         if kind == "tuple":
             return tuple(parts)
@@ -139,6 +156,8 @@ class _Recorded:
             x.number: Value(graph.unique(f"x{i}"), x.dtype, x.shape)
             for i, x in enumerate(self.inputs)
         }
+        for i, (x, _) in enumerate(self.extra):
+            given[x.number] = Value(graph.unique(f"s{i}"), x.dtype, x.shape)
         failures = len(writer.failures)
         found = writer.write(graph, self.listing, given, results)
         if len(writer.failures) > failures:
@@ -152,7 +171,13 @@ class _Recorded:
         outputs = graph.results(outputs)
         inputs = [value.name for value in given.values()]
         name = writer.add_function(_name(site.op), graph, inputs, outputs)
-        return writer.call(site.graph, name, site.names, graph.lifted)
+        more = [_flags(site.graph, number) for _, number in self.extra]
+        return writer.call(site.graph, name, [*site.names, *more], graph.lifted)
+
+
+def _flags(graph: Graph, count: Number) -> str:
+    """So many booleans, which give a function their number."""
+    return graph.one("Expand", graph.constant(False, "bool"), graph.ints([count]))
 
 
 def _name(op: Any) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from .... import _C
+from .... import _C, ops
 from ....imperative.sizes import same_size
 from .dtypes import element_type
-from .graph import Value
-from .site import Rule, Site
+from .graph import Graph, Value
+from .site import Rule, Site, Spec, plain_attributes
 
 
 def as_indices(site: Site, value: Value) -> str:
@@ -87,10 +88,7 @@ def write_masked_select(site: Site) -> list[str]:
 def write_masked_scatter(site: Site) -> list[str]:
     """ScatterElements, by the numbers of the elements that the mask picks."""
     graph, (x, mask, value) = site.graph, site.inputs
-    shape = graph.one("Shape", x.name)
-    zero, one = graph.constant(0, "int64"), graph.constant(1, "int64")
-    last = graph.one("ReduceProd", shape, keepdims=0)
-    numbers = graph.one("Reshape", graph.one("Range", zero, last, one), shape, allowzero=1)
+    shape, numbers = graph.one("Shape", x.name), element_numbers(graph, x)
     dims = graph.ints([i + len(mask.shape) for i in range(len(x.shape) - len(mask.shape))])
     wide = mask.name if mask.shape == x.shape else graph.one("Unsqueeze", mask.name, dims)
     spread = graph.one("Reshape", graph.one("Expand", wide, shape), graph.ints([-1]))
@@ -114,6 +112,42 @@ def _picked_shape(site: Site) -> str:
     flat = graph.one("Reshape", ones, graph.ints([-1]))
     count = graph.one("ReduceSum", flat, graph.ints([0]), keepdims=1)
     return graph.one("Concat", count, graph.one("Shape", x.name, start=len(mask.shape)), axis=0)
+
+
+def write_placed(site: Site) -> list[str]:
+    """ScatterElements, by the numbers of the elements that items or indices pick.
+
+    What is picked is found out by nodes, so nothing has to be known of its sizes.
+    """
+    from .writer import write_op
+
+    graph, (x, value, *indices) = site.graph, site.inputs
+    is_part = type(site.op).__name__ == "SetSubtensor"
+    op = ops.Subtensor(items=site.op.items) if is_part else ops.Gather(axes=site.op.axes)
+    kept = len(x.shape) - (0 if is_part else len(site.known("axes")))
+    rank = len(value.shape) if is_part else kept + max(len(one.shape) for one in indices)
+    spec = Spec(_C.int64, (None,) * rank)
+    numbers = x._replace(name=element_numbers(graph, x), dtype=_C.int64, literal=None)
+    attrs = {**plain_attributes(op), **({"items": site.attrs["items"]} if is_part else {})}
+    inner = replace(site, op=op, inputs=[numbers, *indices], outputs=[spec], attrs=attrs)
+    (places,) = write_op(inner)
+    made = graph.cast(value.name, value.dtype, site.y.dtype)
+    made = graph.one("Expand", made, graph.one("Shape", places))
+    held = graph.cast(x.name, x.dtype, site.y.dtype)
+    flat, index, values = (
+        graph.one("Reshape", name, graph.ints([-1])) for name in (held, places, made)
+    )
+    how = "add" if type(site.op).__name__ == "ScatterAdd" else "none"
+    found = graph.one("ScatterElements", flat, index, values, axis=0, reduction=how)
+    return [graph.one("Reshape", found, graph.one("Shape", x.name), allowzero=1)]
+
+
+def element_numbers(graph: Graph, x: Value) -> str:
+    """The number of each element."""
+    shape = graph.one("Shape", x.name)
+    last = graph.one("ReduceProd", shape, keepdims=0)
+    zero, one = graph.constant(0, "int64"), graph.constant(1, "int64")
+    return graph.one("Reshape", graph.one("Range", zero, last, one), shape, allowzero=1)
 
 
 def write_argwhere(site: Site) -> list[str] | None:
@@ -180,6 +214,9 @@ INDEXING_RULES: Mapping[str, Rule] = {
     "Gather": write_gather,
     "TakeAlongAxis": write_take_along_axis,
     "PutAlongAxis": write_put_along_axis,
+    "SetSubtensor": write_placed,
+    "ScatterSet": write_placed,
+    "ScatterAdd": write_placed,
     "MaskedSelect": write_masked_select,
     "MaskedScatter": write_masked_scatter,
     "Argwhere": write_argwhere,

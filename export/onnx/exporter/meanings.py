@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .... import functional as F
-from ....ops import Subtensor
-from .alignments import ctc
+from .alignments import ctc, ctc_grad
 from .folding import reduction
 from .integer_windows import convolve_integers
 from .matrices import cholesky, cofactors, inverse, solve, solve_triangular
@@ -62,31 +61,6 @@ def search_sorted(op: Any, x1: Any, x2: Any, sorter: Any = None) -> Any:
     else:
         before = before | F.isnan(each)
     return F.count_nonzero(before, axis=-1)
-
-
-def set_subtensor(op: Any, x: Any, value: Any) -> Any:
-    """By the numbers of the elements that the items pick."""
-    return placed(x, _applied(Subtensor(items=op.items), numbers_of(x)), value, "set")
-
-
-def _applied(op: Any, *xs: Any) -> Any:
-    from ....imperative.tensor import Tensor
-
-    return Tensor(op(*(x.__wrapped__ for x in xs))[0])
-
-
-def scatter_set(op: Any, x: Any, value: Any, *indices: Any) -> Any:
-    """By the numbers of the elements that the indices pick."""
-    return placed(x, _gathered(op, numbers_of(x), *indices), value, "set")
-
-
-def scatter_add(op: Any, x: Any, value: Any, *indices: Any) -> Any:
-    """The same, with values added."""
-    return placed(x, _gathered(op, numbers_of(x), *indices), value, "add")
-
-
-def _gathered(op: Any, x: Any, *indices: Any) -> Any:
-    return F.gather(x, *indices, axes=op.axes)
 
 
 def gather(op: Any, x: Any, *indices: Any) -> Any:
@@ -169,9 +143,6 @@ MEANINGS: Mapping[str, Meaning] = {
     "Determinant": determinant,
     "OneHot": one_hot,
     "SearchSorted": search_sorted,
-    "SetSubtensor": set_subtensor,
-    "ScatterSet": scatter_set,
-    "ScatterAdd": scatter_add,
     "Gather": gather,
     "TakeAlongAxis": take_along_axis,
     "PutAlongAxis": put_along_axis,
@@ -187,6 +158,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "DynamicQuantizedLSTM": recurrence_of_bytes,
     "Reduce": reduction,
     "CTC": ctc,
+    "CTCGrad": ctc_grad,
     "Cholesky": cholesky,
     "Inverse": inverse,
     "Solve": solve,

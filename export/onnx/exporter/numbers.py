@@ -51,6 +51,10 @@ class Unknown:
     def __rsub__(self, other: Number) -> Unknown:
         return Unknown(("Sub", tree_of(other), self.tree))
 
+    def __floordiv__(self, other: int) -> Unknown:
+        """Of what is not negative."""
+        return Unknown(("Div", self.tree, tree_of(other)))
+
     def __neg__(self) -> Unknown:
         return Unknown(("Sub", 0, self.tree))
 

@@ -9,7 +9,11 @@ from .... import functional as F
 
 def numbers_of(x: Any) -> Any:
     """The number of each element."""
-    return F.reshape(F.arange(x.size), x.shape)
+    if type(x.size) is int:
+        return F.reshape(F.arange(x.size), x.shape)
+    # A range of unknown length may be longer than any, as far as one can tell.
+    ones = F.reshape(F.ones_like(x, dtype="int64"), (-1,))
+    return F.reshape(F.cumulative_sum(ones, axis=0) - 1, x.shape)
 
 
 def placed(x: Any, places: Any, value: Any, mode: Literal["set", "add"]) -> Any:

@@ -14,16 +14,16 @@ import numpy as np
 from .... import _C
 from .... import functional as F
 from .placing import numbers_of, placed
-from .site import UnsupportedError
-
-Array = np.ndarray[Any, Any]
 
 
 class _Axis(NamedTuple):
-    """The windows along a dimension: their elements, and how many count in each."""
+    """The windows along a dimension: their elements, and how many count in each.
 
-    covered: Array  # (windows, elements), of 0 and 1
-    counted: Array
+    Arrays, or tensors where the size is not known.
+    """
+
+    covered: Any  # (windows, elements), of booleans
+    counted: Any
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -31,61 +31,81 @@ def _each(value: Any, count: int) -> list[int]:
     return numbers * count if len(numbers) == 1 else numbers
 
 
-def _axes(op: Any, sizes: Sequence[Any], out: Sequence[int] | None) -> Iterator[_Axis]:
-    if any(type(size) is not int for size in sizes):
-        raise UnsupportedError("such windows need spatial sizes that are known")
+def _axes(op: Any, sizes: Sequence[Any], counts: Sequence[Any]) -> Iterator[_Axis]:
+    """The windows along each dimension, and how many there are, where that is known."""
     if op.kernel_size is None:
         for size, parts in zip(sizes, _each(op.output_size, len(sizes)), strict=True):
-            bounds = [(i * size // parts, -(-(i + 1) * size // parts)) for i in range(parts)]
-            yield _axis(size, bounds, 0, counts_padding=False)
+            yield _axis(size, *_adaptive(size, parts), 0, counts_padding=False)
         return
     kernels = _each(op.kernel_size, len(sizes))
     strides = kernels if op.stride is None else _each(op.stride, len(sizes))
     paddings = _each(op.padding, len(sizes))
-    for size, kernel, stride, padding in zip(sizes, kernels, strides, paddings, strict=True):
-        more = stride - 1 if op.ceil_mode else 0
-        count = (size + 2 * padding + more - kernel) // stride + 1
-        if count > 1 and (count - 1) * stride >= size + padding:
-            count -= 1
-        bounds = [(i * stride - padding, i * stride - padding + kernel) for i in range(count)]
-        yield _axis(size, bounds, padding, counts_padding=op.count_include_pad)
+    for i, (size, kernel, stride, padding) in enumerate(
+        zip(sizes, kernels, strides, paddings, strict=True)
+    ):
+        numbers = _range(size, counts[i]) if counts else _windows(op, size, kernel, stride, padding)
+        first = numbers * stride - padding
+        yield _axis(size, first, first + kernel, padding, counts_padding=op.count_include_pad)
 
 
-def _axis(
-    size: int, bounds: Sequence[tuple[int, int]], padding: int, *, counts_padding: bool
-) -> _Axis:
-    places = np.arange(size)
-    covered = np.stack([(places >= a) & (places < b) for a, b in bounds])
-    if not counts_padding:
-        return _Axis(covered, covered.sum(1))
-    return _Axis(covered, np.asarray([min(b, size + padding) - a for a, b in bounds]))
+def _windows(op: Any, size: Any, kernel: int, stride: int, padding: int) -> Any:
+    """The numbers of windows, of which none begins behind the elements and the padding in front."""
+    more = stride - 1 if op.ceil_mode else 0
+    count = (size + 2 * padding + more - kernel) // stride + 1
+    return _range(size, count)[: (size + padding - 1) // stride + 1]
 
 
-def _weights(op: Any, sizes: Sequence[Any]) -> list[Array]:
+def _range(size: Any, count: Any) -> Any:
+    """The first numbers: a tensor where the size is not known."""
+    return np.arange(count) if type(size) is int else F.arange(count)
+
+
+def _adaptive(size: Any, parts: int) -> tuple[Any, Any]:
+    """Where each part of a dimension begins, and where it ends."""
+    numbers = _range(size, parts)
+    return numbers * size // parts, ((numbers + 1) * size + parts - 1) // parts
+
+
+def _axis(size: Any, first: Any, stop: Any, padding: int, *, counts_padding: bool) -> _Axis:
+    places = _range(size, size)
+    covered = (places >= first[:, None]) & (places < stop[:, None])
+    if counts_padding:
+        least = np.minimum if type(size) is int else F.minimum
+        return _Axis(covered, least(stop, size + padding) - first)
+    return _Axis(covered, covered.sum(1))
+
+
+def _weights(op: Any, sizes: Sequence[Any], dtype: Any, counts: Sequence[Any] = ()) -> list[Any]:
     """A matrix (windows, elements) for each dimension, whose products are the means."""
-    axes = list(_axes(op, sizes, None))
-    if op.divisor_override is None:
-        return [axis.covered / axis.counted[:, None] for axis in axes]
-    first, *others = [axis.covered.astype(np.float64) for axis in axes]
-    return [first / op.divisor_override, *others]
+    axes = list(_axes(op, sizes, counts))
+    if op.divisor_override is not None:
+        first, *others = [_divided(axis.covered, 1, dtype) for axis in axes]
+        return [first / op.divisor_override, *others]
+    return [_divided(axis.covered, axis.counted[:, None], dtype) for axis in axes]
 
 
-def _along(x: Any, axis: int, matrix: Array) -> Any:
+def _divided(covered: Any, counted: Any, dtype: Any) -> Any:
+    """Ones and zeros by numbers; what is known is divided in double precision."""
+    if isinstance(covered, np.ndarray):
+        return F.astype(_C.tensor(np.ascontiguousarray(covered / np.float64(counted))), dtype)
+    return F.astype(covered, dtype) / (1 if type(counted) is int else F.astype(counted, dtype))
+
+
+def _along(x: Any, axis: int, matrix: Any) -> Any:
     """The products of a matrix with the lines along a dimension."""
-    columns = F.astype(_C.tensor(np.ascontiguousarray(matrix.T)), x.dtype)
-    return F.moveaxis(F.matmul(F.moveaxis(x, axis, -1), columns), -1, axis)
+    return F.moveaxis(F.matmul(F.moveaxis(x, axis, -1), matrix.T), -1, axis)
 
 
 def average_pool(op: Any, x: Any) -> Any:
     """The means of windows of any kind."""
-    for i, matrix in enumerate(_weights(op, x.shape[2:])):
+    for i, matrix in enumerate(_weights(op, x.shape[2:], x.dtype)):
         x = _along(x, i + 2, matrix)
     return x
 
 
 def average_pool_spread(op: Any, gradient: Any) -> Any:
     """The transpose of that."""
-    for i, matrix in enumerate(_weights(op, op.shape[2:])):
+    for i, matrix in enumerate(_weights(op, op.shape[2:], gradient.dtype, gradient.shape[2:])):
         gradient = _along(gradient, i + 2, matrix.T)
     return gradient
 
@@ -111,23 +131,20 @@ def _maxima(op: Any, x: Any) -> tuple[Any, Any]:
     The last one goes first: so the first of equal ones in each row, then the first row.
     """
     sizes = x.shape[2:]
-    if any(type(size) is not int for size in sizes):
-        raise UnsupportedError("such windows need spatial sizes that are known")
     numbers = numbers_of(x)
     parts = _each(op.output_size, len(sizes))
     for i in reversed(range(len(sizes))):
-        found = [
-            _largest(
-                x, numbers, i + 2, j * sizes[i] // parts[i], -(-(j + 1) * sizes[i] // parts[i])
-            )
-            for j in range(parts[i])
-        ]
-        x, numbers = (F.concat([part[k] for part in found], axis=i + 2) for k in range(2))
+        x, numbers = _largest(x, numbers, i + 2, sizes[i], parts[i])
     return x, numbers
 
 
-def _largest(x: Any, numbers: Any, axis: int, first: int, stop: int) -> tuple[Any, Any]:
-    part = (*(slice(None),) * axis, slice(first, stop))
-    x, numbers = x[part], numbers[part]
-    place = F.argmax(x, axis=axis, keepdims=True)
-    return tuple(F.take_along_axis(y, place, axis=axis) for y in (x, numbers))  # type: ignore[return-value]
+def _largest(x: Any, numbers: Any, axis: int, size: Any, parts: int) -> tuple[Any, Any]:
+    """Of each part of a dimension: its elements in a row; of a short one the last again."""
+    first, stop = _adaptive(size, parts)
+    longest = _range(size, size // parts + 2)
+    most = np.minimum if type(size) is int else F.minimum
+    places = most(first[:, None] + longest, stop[:, None] - 1)
+    index = _C.tensor(places) if isinstance(places, np.ndarray) else places
+    rows = [F.take(y, index, axis=axis) for y in (x, numbers)]
+    place = F.argmax(rows[0], axis=axis + 1, keepdims=True)
+    return tuple(F.squeeze(F.take_along_axis(y, place, axis=axis + 1), axis=axis + 1) for y in rows)

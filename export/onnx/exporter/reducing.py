@@ -33,7 +33,9 @@ def _over_a_new_axis(site: Site) -> list[str] | None:
     x = Value(name, site.x.dtype, (1, *site.x.shape))
     attrs: dict[str, Any] = {**site.attrs, "axis": 0, "keepdims": False}
     op = type(site.op)(**{**{n: getattr(site.op, n) for n in site.op.params()}, **attrs})
-    inner = Site(site.writer, site.graph, op, [x], site.outputs, attrs, {}, site.size_of)
+    inner = Site(
+        site.writer, site.graph, op, [x], site.outputs, attrs, {}, site.size_of, site.number_of
+    )
     return write_reduce(inner) or write_by_key(inner)
 
 

@@ -21,6 +21,11 @@ class Spec(NamedTuple):
     shape: tuple[Any, ...]
 
 
+def plain_attributes(op: Any) -> dict[str, Any]:
+    """The attributes of an op by name."""
+    return {name: getattr(op, name) for name in op.params()}
+
+
 class UnsupportedError(Exception):
     """An op that ONNX cannot say; `Writer` collects them all.
 
@@ -48,6 +53,7 @@ class Site:
         attrs: its attributes, with `Unknown` where they follow from unknown sizes.
         expressions: how these follow, as programs have it.
         size_of: the size, in the program, that a variable's dimension is.
+        number_of: the same as a number of the graph.
     """
 
     writer: Writer
@@ -58,6 +64,7 @@ class Site:
     attrs: dict[str, Any]
     expressions: dict[str, Any]
     size_of: Callable[[int, int], Any]
+    number_of: Callable[[int, int], Number]
 
     @property
     def x(self) -> Value:

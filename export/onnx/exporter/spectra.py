@@ -13,6 +13,7 @@ from typing import Any
 
 from .... import _C
 from .graph import Graph, Value
+from .numbers import Number
 from .site import Rule, Site, Spec, UnsupportedError
 
 REAL_OF: Mapping[str, str] = {"complex64": "float32", "complex128": "float64"}
@@ -54,6 +55,8 @@ def write_complex(site: Site) -> list[str]:
         return [site.graph.constant(in_pairs(site.op.value), real_of(site.y.dtype).name)]
     if name == "FourierTransform":
         return [_transformed(site)]
+    if name == "Cast" and is_complex(site.y.dtype):
+        return [_joined(site.graph, *_parts(site.graph, site.x, real_of(site.y.dtype)), site.y)]
     if name in OF_PARTS or (name == "Reduce" and site.attrs.get("mode") in ("sum", "mean")):
         return _of_both_parts(site)
     if mode in ELEMENTWISE:
@@ -206,13 +209,13 @@ def _transformed(site: Site) -> str:
     is_turned, inverse = kind == "r2c" and inverse, kind != "r2c" and inverse
     last = axes[-1]
     if kind == "c2r":
-        sizes[last] = site.known("n")
+        sizes[last] = site.attrs["n"]
     if inverse:
         factors += [sizes[axis] for axis in axes]
     # Half a spectrum is made of real numbers first, and made whole when these come next.
     for axis in [last, *axes[:-1]] if kind == "r2c" else axes:
         if kind == "c2r" and axis == last:
-            value = _whole_spectrum(graph, value, axis, site.known("n"))
+            value = _whole_spectrum(graph, value, axis, site.attrs["n"])
         is_half = kind == "r2c" and axis == last
         value = _along(site, value, axis, inverse=inverse, onesided=is_half)
     for factor in factors:
@@ -239,11 +242,11 @@ def _along(site: Site, value: str, axis: int, *, inverse: bool, onesided: bool) 
     return graph.one("Squeeze", found, graph.ints([0]))
 
 
-def _whole_spectrum(graph: Graph, half: str, axis: int, n: int) -> str:
+def _whole_spectrum(graph: Graph, half: str, axis: int, n: Number) -> str:
     """With the conjugates of what is left out, in the opposite order."""
     kept = n // 2 + 1
     begin, end = n - kept, 0
-    if begin <= 0:
+    if isinstance(begin, int) and begin <= 0:
         return half
     ends = (graph.ints([begin]), graph.ints([end]), graph.ints([axis]), graph.ints([-1]))
     turned = graph.one("Slice", half, *ends)

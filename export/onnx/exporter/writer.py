@@ -19,7 +19,7 @@ from ....ops.declaring import known_declarations
 from .dtypes import element_type, is_exported
 from .graph import OURS, Array, Graph, Value
 from .numbers import ARITHMETIC, Unknown, tree_of
-from .site import Site, Spec, UnsupportedError
+from .site import Site, Spec, UnsupportedError, plain_attributes
 from .spectra import in_pairs, is_complex, write_complex
 
 
@@ -191,9 +191,13 @@ class _Program:
     def _text(self, expr: Any) -> str:
         if not isinstance(expr, tuple):
             return str(expr)
-        if expr[0] == "size":
-            return f"{self.names[expr[1]]}.shape[{expr[2]}]"
-        return f"{expr[0]}({', '.join(map(self._text, expr[1]))})"
+        kind, *rest = expr
+        if kind == "size":
+            return f"{self.names[rest[0]]}.shape[{rest[1]}]"
+        if kind not in ("tuple", "float", *ARITHMETIC):
+            return str(expr)
+        parts = ", ".join(map(self._text, rest[0]))
+        return f"({parts})" if kind == "tuple" else f"{kind}({parts})"
 
     def _value(self, number: int) -> Value:
         if number not in self.values:
@@ -221,17 +225,26 @@ class _Program:
                 name: self._number(expr) for name, expr in expressions.items()
             }}  # fmt: skip
             site = Site(
-                self.writer, graph, step.op, inputs, outputs, attrs, expressions, self._size
-            )
+                self.writer, graph, step.op, inputs, outputs, attrs, expressions, self._size,
+                self._dim,
+            )  # fmt: skip
             found = write_op(site)
         except UnsupportedError as error:
-            self.writer.fail(step.op, graph.line, error)
+            self.writer.fail(self._told(step.op, self.steps[place][4]), graph.line, error)
             found = [graph.unique("unsupported") for _ in step.outputs]
         for number, spec, name in zip(step.outputs, outputs, found, strict=True):
             renamed = graph.renamed(name, self.names[number], begin)
             literal = None if self.steps[place][4] else literal_of(step.op)
             self.values[number] = Value(renamed, spec.dtype, spec.shape, literal)
         graph.line = line
+
+    def _told(self, op: Any, expressions: Mapping[str, Any]) -> str:
+        """An op as text, in which sizes that are not known have names."""
+        if not expressions:
+            return str(op)
+        said = {**plain_attributes(op), **expressions}
+        parts = (f"{name}={self._text(value)}" for name, value in said.items())
+        return f"{type(op).__name__}({', '.join(parts)})"
 
     def _size(self, number: int, axis: int) -> Any:
         return self.listing.shape(number)[axis]
@@ -291,11 +304,6 @@ def array_of(value: Any) -> Array:
     import numpy as np
 
     return np.asarray(value)
-
-
-def plain_attributes(op: Any) -> dict[str, Any]:
-    """The attributes of an op by name."""
-    return {name: getattr(op, name) for name in op.params()}
 
 
 def literal_of(op: Any) -> Any:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .... import _C
 
 MOST_BYTES = 2**40
+MOST_TIMES = 64  # that the tensors of a file may be as large as it, together
 
 
 class ExternalData:
@@ -23,19 +25,19 @@ class ExternalData:
     def __init__(self, folder: Path) -> None:
         """Of a model in this folder."""
         self.folder = folder.resolve()
+        self._read: dict[str, int] = {}  # bytes by the file
 
     def __call__(self, proto: Any) -> bytes:
         """The bytes of a tensor.
 
         Raises:
             ArgumentError: they are not to be had safely, or the file is shorter.
+            OutOfMemoryError: there are more of them than memory.
         """
         about = {entry.key: entry.value for entry in proto.external_data}
         location = about.get("location", "")
-        try:
-            offset, length = int(about.get("offset", 0)), int(about.get("length", -1))
-        except ValueError:
-            raise self._refused(proto, "offset and length must be integers", str(about)) from None
+        offset = self._number(proto, about, "offset") or 0
+        length = self._number(proto, about, "length")
         path = self._path(proto, location)
         try:
             number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -45,22 +47,45 @@ class ExternalData:
             about_file = os.fstat(number)
             if not stat.S_ISREG(about_file.st_mode) or about_file.st_nlink != 1:
                 raise self._refused(proto, "must be a plain file with one name", location)
-            return self._part(proto, number, offset, length, about_file.st_size)
+            data = self._part(proto, number, offset, length, about_file.st_size)
+            self._count(proto, location, len(data), about_file.st_size)
+            return data
         finally:
             os.close(number)
 
-    def _part(self, proto: Any, number: int, offset: int, length: int, size: int) -> bytes:
+    def _number(self, proto: Any, about: Mapping[str, str], key: str) -> int | None:
+        """An entry that is a number; None: there is none."""
+        text = about.get(key)
+        if text is not None and not (len(text) < 20 and text.isascii() and text.isdigit()):
+            raise self._refused(proto, "offset and length must be numbers of bytes", repr(text))
+        return None if text is None else int(text)
+
+    def _part(self, proto: Any, number: int, offset: int, length: int | None, size: int) -> bytes:
         """The bytes from an offset on in a file that is open; all that follow, of no length."""
-        length = size - offset if length < 0 else length
-        if offset < 0 or not 0 <= length <= MOST_BYTES or offset + length > size:
+        length = size - offset if length is None else length
+        if not 0 <= length <= MOST_BYTES or offset + length > size:
             got = f"{offset} + {length} of {size} bytes"
             raise self._refused(proto, "offset and length must be within the file", got)
-        with os.fdopen(os.dup(number), "rb") as file:
-            file.seek(offset)
-            data = file.read(length)
+        try:
+            with os.fdopen(os.dup(number), "rb") as file:
+                file.seek(offset)
+                data = file.read(length)
+        except MemoryError as error:  # a file with holes may be larger than its disk
+            raise _C.OutOfMemoryError(
+                f"{length} bytes could not be had", op="onnx", argument=proto.name
+            ) from error
         if len(data) != length:
             raise self._refused(proto, "offset and length must be within the file", "a shorter one")
         return data
+
+    def _count(self, proto: Any, location: str, length: int, size: int) -> None:
+        """Tensors may share bytes of a file, but a small one must not fill the memory."""
+        self._read[location] = self._read.get(location, 0) + length
+        if self._read[location] > MOST_TIMES * size:
+            raise self._refused(
+                proto, f"must not be more than {MOST_TIMES} times as large as its file together",
+                f"{self._read[location]} bytes of a file of {size}",
+            )  # fmt: skip
 
     def _path(self, proto: Any, location: str) -> Path:
         if (

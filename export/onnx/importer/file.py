@@ -99,10 +99,13 @@ def read_model(source: Any) -> ModelFile:
     opsets = opsets_of(proto.opset_import) or {"": 1}
     _check_opset(opsets)
     external = None if folder is None else ExternalData(folder)
-    functions = {
-        ("" if one.domain == "ai.onnx" else one.domain, one.name, one.overload): one
-        for one in proto.functions
-    }
+    functions: dict[Any, Any] = {}
+    for one in proto.functions:
+        key = "" if one.domain == "ai.onnx" else one.domain, one.name, one.overload
+        if functions.setdefault(key, one) is not one:
+            raise _C.ArgumentError(
+                "functions must differ in their names", op="onnx", got=f"{one.name} twice"
+            )
     reader = GraphReader(opsets, functions, lambda one: tensor_of(one, external))
     try:
         graph = reader.read(proto.graph)

@@ -158,6 +158,7 @@ class GraphReader:
         """A node with its meaning."""
         attached = (one.name for one in proto.attribute)
         _check_names([proto.op_type, proto.domain, *proto.input, *proto.output, *attached])
+        _check_differ(f"{proto.op_type} ({label})", [one.name for one in proto.attribute])
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         attributes = {one.name: self._attribute(one, known, depth) for one in proto.attribute}
         target = self._target(proto, domain, label, depth)
@@ -231,6 +232,7 @@ class GraphReader:
         outer, self.opsets = self.opsets, {**self.opsets, **opsets_of(proto.opset_import)}
         try:
             _check_names([proto.name, *proto.input, *proto.output, *proto.attribute])
+            _check_differ(proto.name, proto.input)
             known = set(proto.input)
             nodes = self._nodes(proto.node, known, frozenset(), depth)
         finally:
@@ -250,10 +252,21 @@ def _check_names(names: Iterable[Any]) -> None:
             _refuse("a name", "must be text in UTF-8", repr(name)[:80])
 
 
+def _check_differ(where: str, names: Sequence[str]) -> None:
+    """Raises where a name of inputs of a function, or of attributes, is there twice."""
+    if len(set(names)) != len(names):
+        _refuse(where, "names of inputs and attributes must differ", "one twice")
+
+
 def opsets_of(imports: Sequence[Any]) -> dict[str, int]:
     """Versions by domain."""
     _check_names(one.domain for one in imports)
-    return {"" if one.domain == "ai.onnx" else one.domain: one.version for one in imports}
+    found: dict[str, int] = {}
+    for one in imports:
+        domain = "" if one.domain == "ai.onnx" else one.domain
+        if found.setdefault(domain, one.version) != one.version:
+            _refuse("opset_import", "a domain must be of one version", repr(one.domain))
+    return found
 
 
 def _finished(

@@ -117,7 +117,7 @@ bool Program::is_read(const Witness& number) const {
 
 // A number is told by its first witness alone: one of more parts than `multiple_of` finds has to be
 // known before it is met.
-Witness Program::calculate(const std::string& how, const Witness& a, const Witness& b) {
+Witness Program::calculate_sizes(const std::string& how, const Witness& a, const Witness& b) {
   const Witness made = calculated(how, a, b);
   if (a.is_known() && b.is_known()) return made;
   const bool divides = how == "floor_divide" || how == "remainder";
@@ -143,19 +143,11 @@ Witness Program::calculate(const std::string& how, const Witness& a, const Witne
   const bool is_less = made.first < 0;
   const Witness size = is_less ? Witness{-made.first, -made.second} : made;
   if (is_less) expr = arithmetic("multiply", {literal(int64_t{-1}), std::move(expr)});
-  const std::string text = text_of(expr);
-  const auto known = std::find_if(own_.begin(), own_.end(),
-                                  [&](const OwnSize& one) { return text_of(one.expr) == text; });
-  const Witness own = known != own_.end() ? known->witness
-                                          : take_own_size(size, std::move(expr),
-                                                          {std::llabs(extent.size), extent.roots});
+  const OwnSize* const known = find_own(text_of(expr));
+  const Witness own = known != nullptr ? known->witness
+                                       : take_own_size(size, std::move(expr),
+                                                       {std::llabs(extent.size), extent.roots});
   return is_less ? Witness{-own.first, -own.second} : own;
-}
-
-// The same of what was recorded before.
-Witness Program::calculate(const AttrExpr& expr) {
-  if (expr.kind != AttrExpr::Kind::kArithmetic) return witness_of(expr);
-  return calculate(expr.attr, calculate(expr.parts[0]), calculate(expr.parts[1]));
 }
 
 Program::Extent Program::extent_or_all(const Witness& number) const {

@@ -139,7 +139,7 @@ class Block(Listing):
             found = None if pair is None else _as_from(pair[0], pair[1], own)
             if found is not None:
                 return found
-        return _rebuilt(size, lambda root: self._from_others(root, pairs))
+        return None
 
     def size_name(self, size: Any) -> Any:
         """A size of the outside as inputs take it: an unknown one has a name."""

@@ -75,6 +75,30 @@ void Program::add_bases(int variable) {
     }
     added.bases.push_back(base);
   }
+  const int sizes = static_cast<int>(roots_.size() + found_.size() + own_.size());
+  const bool has_sum =
+      std::any_of(added.bases.begin(), added.bases.end(), [&](int base) { return base >= sizes; });
+  if (!has_sum) return;
+  // What a rule may have counted of a size that is a sum: n * (m + 1) is no multiple of n * m.
+  for (size_t begin = 0; begin < added.bases.size(); ++begin) {
+    Base count{dimension(variable, static_cast<int>(begin)), {}, {1, 0}};
+    count.expr = count.witness.is_known() ? literal(count.witness.first)
+                                          : dim_of(variable, static_cast<int>(begin));
+    count.extent = extent_or_all(count.witness);
+    for (size_t end = begin + 1; end < added.bases.size(); ++end) {
+      const Witness size = dimension(variable, static_cast<int>(end));
+      const Extent extent = extent_or_all(size);
+      const bool is_size = multiply(count.witness.first, size.first, count.witness.first) &&
+                           multiply(count.witness.second, size.second, count.witness.second) &&
+                           multiply(count.extent.size, extent.size, count.extent.size);
+      if (!is_size) break;
+      count.extent.roots |= extent.roots;
+      AttrExpr one =
+          size.is_known() ? literal(size.first) : dim_of(variable, static_cast<int>(end));
+      count.expr = arithmetic("multiply", {std::move(count.expr), std::move(one)});
+      if (!count.witness.is_known() && !is_read(count.witness)) add_base(count);
+    }
+  }
 }
 
 void Program::rebuild_bases() {

@@ -36,6 +36,12 @@ USES: dict[str, Callable[[Any], Any]] = {
     "vanishing": lambda x: x + 0.5 ** (x.shape[0] * 1.0),
     "slope": lambda x: tl.grad(lambda z: F.sum(z * z) / (z.shape[0] / 3))(x),
     "slope of a power": lambda x: tl.grad(lambda z: F.sum(F.abs(z) ** (z.shape[0] / 2)))(x),
+    "jacobian": lambda x: tl.jacrev(lambda z: z * F.sum(z) / z.shape[0])(x),
+    "jacobian by columns": lambda x: tl.jacfwd(lambda z: z * F.sum(z))(x),
+    "jacobians of several": lambda x: F.concat(
+        [F.reshape(j, (-1,)) for j in tl.jacrev(lambda z: (z * z, F.sum(z)))(x)]
+    ),
+    "hessian": lambda x: tl.hessian(lambda z: F.sum(z**3))(x),
     "examples": lambda x: tl.vmap(lambda row: row * (x.shape[0] / 2))(x),
     "twice": lambda x: x * (x.shape[0] / 2) * 3.0 * (x.shape[0] / 2),
     "division of divisions": lambda x: x * ((x.shape[0] // 2) / (x.shape[0] + 1.5)),

@@ -27,7 +27,7 @@ from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
 from ..imperative.naming import one_op as one_op
 from ..imperative.naming import one_op_on as one_op_on
-from ..imperative.sizes import as_size
+from ..imperative.sizes import as_size, calculated, is_divided
 
 
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
@@ -76,7 +76,8 @@ def number(
 ) -> float:
     """A real number above `above`, or from `least` to `most`; NaN is in no range."""
     try:
-        found = None if isinstance(value, str | bytes) else float(value)
+        is_unknown = isinstance(value, Size)
+        found = value if is_unknown else None if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = None
     if found is None:
@@ -89,6 +90,21 @@ def number(
         wanted = "not negative" if least == 0 else f"at least {least:g}"
         raise _refuse(call, name, wanted, value)
     return found
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger one of two integers, or of sizes that are not known, which are not compared."""
+    return calculated("maximum", a, b) if isinstance(b, Size) else max(a, b)
+
+
+def divides(call: str, parts: Any, size: Any) -> bool:
+    """Whether nothing is left of a size.
+
+    Of one that is not known that is assumed, and a run for which something is left is refused.
+    """
+    if not isinstance(size, Size):
+        return bool(size % parts == 0)
+    return is_divided(call, parts, size)
 
 
 def scalar(call: str, name: str, value: Any) -> Any:

@@ -17,6 +17,7 @@ from ..imperative import (
     IndexRangeError,
     ParameterError,
     ShapeError,
+    Size,
     Tensor,
     TensorBase,
     TensorLike,
@@ -306,6 +307,9 @@ def _rolled(x: Any, places: int, axis: int) -> Any:
 def counts_of(call: str, counts: Any) -> list[int]:
     if type(counts) is tuple and all(type(count) is int and count >= 0 for count in counts):
         return list(counts)
+    items = tuple(counts) if isinstance(counts, Sequence) else (counts,)
+    if any(isinstance(count, Size) for count in items):
+        return [integer(call, "repetitions", count, least=0) for count in items]
     given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
         raise ShapeError("must be integers.", op=call, argument="repetitions", got=f"{given.dtype}")
@@ -344,7 +348,9 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
             got=f"{len(counts)}",
         )  # fmt: skip
     ndim = len(x.shape)
-    if len(counts) == ndim and counts.count(1) == ndim - 1 and 2 <= max(counts) <= _FEW_TIMES:
+    are_known = not any(isinstance(count, Size) for count in counts)
+    is_along_one = len(counts) == ndim and are_known and counts.count(1) == ndim - 1
+    if is_along_one and 2 <= max(counts) <= _FEW_TIMES:
         return concat([x] * max(counts), axis=counts.index(max(counts)))
     ndim = max(ndim, len(counts))
     counts = [1] * (ndim - len(counts)) + counts

@@ -8,9 +8,22 @@ import numpy as np
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike
 from ..imperative.arrays import steady
+from ..imperative.blocks import is_symbolic
 from .arguments import named
 from .arranging import as_tensor, expand_dims
-from .generated import max, mean, reshape, sum, where
+from .creation import ones
+from .generated import (
+    arange,
+    astype,
+    broadcast_to,
+    equal,
+    max,
+    mean,
+    reshape,
+    searchsorted,
+    sum,
+    where,
+)
 from .picking import take
 from .segments import segment_max, segment_mean, segment_sum
 
@@ -60,7 +73,10 @@ def embedding_bag(
         )
     if per_sample_weights is not None and mode != "sum":
         raise ParameterError("only 'sum' has weights.", op="embedding_bag", got=f"mode={mode!r}")
-    weight, places = as_tensor(weight), np.asarray(steady(indices))
+    weight = as_tensor(weight)
+    if any(is_symbolic(x) for x in (indices, offsets)):
+        return _recorded(as_tensor(indices), weight, offsets, per_sample_weights, mode, padding_idx)
+    places = np.asarray(steady(indices))
     if places.dtype.kind not in "iu" and places.size:
         raise DTypeError(
             "must be integer.", op="embedding_bag", argument="indices", got=f"{places.dtype}"
@@ -91,6 +107,37 @@ def embedding_bag(
         places, bags = places[counted], bags[counted]
         factors = None if factors is None else take(factors, counted)
     return _by_segments(take(weight, places, 0), factors, bags, count, mode)
+
+
+def _recorded(
+    indices: Any, weight: Any, offsets: Any, weights: Any, mode: str, padding_idx: int | None
+) -> Tensor:
+    """The same where nobody knows the indices yet, in ops alone."""
+    if len(indices.shape) != (2 if offsets is None else 1) or len(weight.shape) != 2:
+        raise ShapeError(
+            "must have two dimensions, or one and offsets, beside a table of two.",
+            op="embedding_bag",
+            argument="indices",
+            got=f"indices.shape={indices.shape} and weight.shape={weight.shape}",
+        )
+    factors = None if weights is None else as_tensor(weights)
+    if offsets is None and padding_idx is None:
+        return _whole(take(weight, indices, 0), factors, mode)
+    if offsets is None:
+        count, width = indices.shape
+        bags = reshape(broadcast_to(arange(count)[:, None], (count, width)), (-1,))
+    else:
+        starts = as_tensor(offsets)
+        count = starts.shape[0]
+        bags = searchsorted(starts, arange(indices.shape[0]), side="right") - 1
+    places = reshape(indices, (-1,))
+    if padding_idx is not None:  # to a bag more, which is left out
+        at = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
+        bags = where(equal(places, at), count, bags)
+    factors = None if factors is None else reshape(factors, (-1,))
+    bags = astype(bags, dtype="int64")
+    found = _by_segments(take(weight, places, 0), factors, bags, count + 1, mode)
+    return found[:count]
 
 
 def _bags(places: Any, offsets: TensorLike | None) -> tuple[Any, int]:
@@ -126,10 +173,10 @@ def _whole(rows: Any, factors: Any, mode: str) -> Tensor:
 
 
 def _by_segments(rows: Any, factors: Any, bags: Any, count: int, mode: str) -> Tensor:
-    ids = as_tensor(bags.astype(np.int64))
+    ids = astype(as_tensor(bags), dtype="int64")
     if mode == "mean":
         return segment_mean(rows, ids, count)
     if mode == "sum":
         return segment_sum(rows if factors is None else rows * expand_dims(factors, -1), ids, count)
-    is_full = np.bincount(bags, minlength=count) > 0
-    return where(as_tensor(is_full[:, None]), segment_max(rows, ids, count), 0)
+    is_full = segment_sum(ones(ids.shape, dtype="int64"), ids, count) > 0
+    return where(expand_dims(is_full, -1), segment_max(rows, ids, count), 0)

@@ -16,6 +16,7 @@ from ..imperative import (
     ArgumentError,
     ParameterError,
     ShapeError,
+    Size,
     Tensor,
     TensorBase,
     TensorLike,
@@ -24,7 +25,7 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.devices import lives_on
-from .arguments import creating_op, integer, named, scalar
+from .arguments import creating_op, integer, larger, named, scalar
 from .arranging import as_tensor, filled
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 from .stacking import broadcast_arrays
@@ -308,21 +309,21 @@ def linspace(
         >>> tl.linspace(0, 1, 5)
         tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    count = integer("linspace", "num", num, least=0)
+    count: Any = integer("linspace", "num", num, least=0)
     start, stop = scalar("linspace", "start", start), scalar("linspace", "stop", stop)
     is_complex = any(isinstance(end, complex) for end in (start, stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
-    steps = max(1, count - 1 if endpoint else count)
+    steps = larger(1, count - 1 if endpoint else count)
     wide = "complex128" if is_complex else "float64"
     at = arange(count, dtype="float64", device=device)
     step = (stop - start) / steps
-    if np.isfinite(step):
+    if isinstance(step, Size) or np.isfinite(step):
         values = astype(at, dtype=wide) * step + start
     else:  # the distance is too large for a number, its parts are not
         values = astype(1 - at / steps, dtype=wide) * start + astype(at / steps, dtype=wide) * stop
-    if endpoint and count > 1:
-        values = where(equal(at, count - 1), stop, values)
+    if endpoint and (isinstance(count, Size) or count > 1):
+        values = where(equal(at, count - 1) & (at > 0), stop, values)
     return astype(values, dtype=dtype)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import ShapeError, Tensor, TensorLike
-from .arguments import integer, named, several
+from ..imperative import ShapeError, Size, Tensor, TensorLike
+from .arguments import divides, integer, named, several
 from .arranging import as_tensor, checked_shape, moveaxis
 from .creation import zeros
-from .generated import pad, permute_dims, reshape, scatter_add
+from .generated import arange, pad, permute_dims, reshape, scatter_add
 from .picking import take
 
 __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
@@ -22,7 +22,7 @@ _Size = int | Sequence[int]
 
 def _per_dimension(call: str, name: str, given: _Size, count: int, least: int) -> tuple[int, ...]:
     sizes = tuple(integer(call, name, value) for value in several(call, name, given, count))
-    if min(sizes, default=least) < least:
+    if any(size < least for size in sizes):
         raise ShapeError(
             f"must be at least {least}.", op=call, argument=name, got=f"{name}={given}"
         )
@@ -54,7 +54,7 @@ def _windows(
     elements = math.prod(kernel)
     windows = math.prod((n - m) // s + 1 for n, m, s in zip(padded, spans, strides, strict=True))
     if columns is not None and (
-        len(columns) != 3 or columns[2] != windows or columns[1] % elements
+        len(columns) != 3 or columns[2] != windows or not divides(call, elements, columns[1])
     ):
         raise ShapeError(
             f"must be (images, channels * {elements}, {windows}).",
@@ -62,12 +62,13 @@ def _windows(
             argument="x",
             got=f"x.shape={columns}",
         )
-    places = np.zeros((1, 1), np.int64)
+    is_known = not any(isinstance(n, Size) for n in padded)
+    places: Any = np.zeros((1, 1), np.int64) if is_known else zeros((1, 1), dtype="int64")
     for n, k, d, s, span in zip(padded, kernel, dilations, strides, spans, strict=True):
-        along = np.arange(k)[:, None] * d + np.arange(0, n - span + 1, s)
-        places = (places[:, None, :, None] * n + along[None, :, None, :]).reshape(
-            places.shape[0] * k, -1
-        )
+        steps = np.arange((n - span) // s + 1) if is_known else arange((n - span) // s + 1)
+        along = np.arange(k)[:, None] * d + steps * s
+        apart = places[:, None, :, None] * n + along[None, :, None, :]
+        places = apart.reshape(apart.shape[0] * k, apart.shape[2] * apart.shape[3])
     return places, padded, kernel, paddings
 
 
@@ -194,7 +195,7 @@ def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
         [[[1, 2], [3, 4]]]
     """
     x, r = as_tensor(x), integer("pixel_shuffle", "upscale_factor", upscale_factor, least=1)
-    if len(x.shape) < 3 or x.shape[-3] % (r * r):
+    if len(x.shape) < 3 or not divides("pixel_shuffle", r * r, x.shape[-3]):
         raise ShapeError(
             f"must be (..., channels, height, width) of channels that {r * r} divides.",
             op="pixel_shuffle",
@@ -229,7 +230,8 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
         [[[1]], [[2]], [[3]], [[4]]]
     """
     x, r = as_tensor(x), integer("pixel_unshuffle", "downscale_factor", downscale_factor, least=1)
-    if len(x.shape) < 3 or x.shape[-2] % r or x.shape[-1] % r:
+    sides = x.shape[-2:]
+    if len(x.shape) < 3 or not all(divides("pixel_unshuffle", r, n) for n in sides):
         raise ShapeError(
             f"must be (..., channels, height, width) of sizes that {r} divides.",
             op="pixel_unshuffle",
@@ -264,7 +266,7 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
         [[1, 3, 2, 4]]
     """
     x, groups = as_tensor(x), integer("channel_shuffle", "groups", groups, least=1)
-    if len(x.shape) < 2 or x.shape[1] % groups:
+    if len(x.shape) < 2 or not divides("channel_shuffle", groups, x.shape[1]):
         raise ShapeError(
             f"must be (images, channels, ...) of channels that {groups} divides.",
             op="channel_shuffle",

@@ -136,14 +136,7 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
 
 def _times(n: Any, factor: float) -> Any:
     """So many times a size, rounded down."""
-    if isinstance(n, Size):
-        if factor != int(factor):
-            raise ParameterError(
-                "must be an integer where a size is not known.", op="interpolate",
-                argument="scale_factor", got=f"{factor}", fix="give the size of the result",
-            )  # fmt: skip
-        return n * int(factor)
-    return math.floor(n * factor)
+    return n * int(factor) if factor == int(factor) else math.floor(n * factor)
 
 
 def _ratio(n: Any, m: Any) -> Any:

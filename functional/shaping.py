@@ -10,7 +10,7 @@ import numpy as np
 from ..imperative import ShapeError, Tensor, TensorLike
 from ..imperative.indexing import index_op
 from ..ops import Reshape, Transpose
-from .arguments import integer, makes, named, one_op, several
+from .arguments import divides, integer, makes, named, one_op, several
 from .arranging import as_tensor, axes_of, axis_of, checked_shape, flip, moveaxis
 from .generated import arange
 from .picking import take
@@ -90,9 +90,10 @@ def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
     at = axis_of("unflatten", axis, len(shape))
     given = [integer("unflatten", "sizes", size) for size in several("unflatten", "sizes", sizes)]
     known = math.prod(size for size in given if size != -1)
-    if given.count(-1) == 1 and known > 0 and shape[at] % known == 0:
+    is_open = given.count(-1) == 1 and min(given) == -1
+    if is_open and known > 0 and divides("unflatten", known, shape[at]):
         given[given.index(-1)] = shape[at] // known
-    if not given or min(given) < 0 or math.prod(given) != shape[at]:
+    elif not given or min(given) < 0 or math.prod(given) != shape[at]:
         raise ShapeError(
             f"must make up {shape[at]} elements.",
             op="unflatten",

@@ -4,9 +4,10 @@ one shape."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ParameterError, ShapeError, Size, Tensor, TensorLike
 from .arguments import integer, named, several
 from .arranging import as_tensor, axis_of
 from .generated import broadcast_to, concat, reshape
@@ -195,7 +196,7 @@ def _parts(call: str, name: str, given: Any) -> int:
     return count
 
 
-def _cut(x: Any, at: int, ends: Sequence[int]) -> tuple[Tensor, ...]:
+def _cut(x: Any, at: int, ends: Sequence[Any]) -> tuple[Tensor, ...]:
     """The parts of a tensor up to each place."""
     before = (slice(None),) * at
     starts = [0, *ends[:-1]]
@@ -229,12 +230,15 @@ def tensor_split(
     """
     x = as_tensor(x)
     at = axis_of("tensor_split", axis, len(x.shape))
-    size = x.shape[at]
+    size: Any = x.shape[at]
     if isinstance(indices_or_sections, Sequence):
         places = several("tensor_split", "indices_or_sections", indices_or_sections)
         ends = [integer("tensor_split", "indices_or_sections", place) for place in places]
         return _cut(x, at, [*ends, size])
     count = _parts("tensor_split", "indices_or_sections", indices_or_sections)
+    if isinstance(size, Size):  # parts whose number is all that is known of them
+        parts = [(size + (count - 1 - i)) // count for i in range(count - 1)]
+        return _cut(x, at, [*accumulate(parts), size])
     each, longer = divmod(size, count)
     return _cut(x, at, [each * (i + 1) + min(i + 1, longer) for i in range(count)])
 
@@ -262,10 +266,12 @@ def chunk(x: TensorLike, chunks: int, *, axis: int = 0) -> tuple[Tensor, ...]:
     """
     x, count = as_tensor(x), _parts("chunk", "chunks", chunks)
     at = axis_of("chunk", axis, len(x.shape))
-    size = x.shape[at]
+    size: Any = x.shape[at]
     if size == 0:
         return _cut(x, at, [0] * count)
     step = -(-size // count)
+    if isinstance(size, Size) and (count - 1) * step < size:  # which is asked of each size
+        return _cut(x, at, [*(step * (i + 1) for i in range(count - 1)), size])
     return _cut(x, at, [min(end, size) for end in range(step, size + step, step)])
 
 

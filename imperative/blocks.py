@@ -13,7 +13,7 @@ from typing import Any
 from .. import _C
 from ..ops import Fill
 from .levels import Level, layers, unwrapped
-from .sizes import Size, in_one_program, same_size
+from .sizes import Size, in_one_program, rebuilt, same_size
 from .sub_programs import Call
 from .symbolic import Listing, SymbolicTensor
 
@@ -26,9 +26,32 @@ def _is_near_multiple(number: int, base: int) -> bool:
 
 def _as_from(size: Size, root: Size, other: Size) -> Any:
     """A size that is a multiple and a rest of one, as the same of another; None: it is none."""
+    if isinstance(size.first, float):
+        return None
     factor, left = divmod(size.first - size.second, root.first - root.second)
     rest = size.first - factor * root.first
     return other * factor + rest if left == 0 and factor > 0 and abs(rest) <= _MOST_REST else None
+
+
+def _numbers(size: Any) -> tuple[float, float]:
+    return size.first, size.second
+
+
+def _rebuilt(size: Size, of_root: Callable[[Size], Any]) -> Any:
+    """What a size is calculated from, with other sizes in the place of dimensions of variables.
+
+    None: it is not known how it is made, or what stands for a dimension.
+    """
+    owner: Any = size.owner
+
+    def of_dimension(variable: int, axis: int) -> Any:
+        found = owner.shape(variable)[axis]
+        if isinstance(found, Size):
+            return None if _numbers(found) == _numbers(size) else of_root(found)
+        return found
+
+    expression = owner.expression(_numbers(size))
+    return None if expression is None else rebuilt(expression, of_dimension)
 
 
 def _root_of(size: Size) -> Size:
@@ -91,7 +114,32 @@ class Block(Listing):
             shape: another shape.
         """
         given = x.shape if shape is None else shape
-        return self.input(name, [self.size_name(size) for size in given], x.dtype)
+        known = len(self._outer_sizes)
+        made = self.input(name, [self.size_name(size) for size in given], x.dtype)
+        self._relate(known)
+        return made
+
+    def _relate(self, known: int) -> None:
+        """Takes sizes that the block has met last for what they are of those that it knew."""
+        pairs = self._pairs()
+        for i in range(known, len(pairs)):
+            own, size = pairs[i]
+            others = [*pairs[:i], *pairs[i + 1 :]]
+            found = self._from_others(size, others)
+            if isinstance(found, Size):
+                self.agree(own.first, found.first, "Block")
+            for other, outer in others[:i] if found is None else ():
+                found = self._from_others(outer, [pairs[i]])
+                if isinstance(found, Size):
+                    self.agree(other.first, found.first, "Block")
+
+    def _from_others(self, size: Size, pairs: Sequence[tuple[Size, Size]]) -> Any:
+        for own, known in pairs:
+            pair = in_one_program(size, known)
+            found = None if pair is None else _as_from(pair[0], pair[1], own)
+            if found is not None:
+                return found
+        return None
 
     def size_name(self, size: Any) -> Any:
         """A size of the outside as inputs take it: an unknown one has a name."""
@@ -121,7 +169,8 @@ class Block(Listing):
             found = _as_from(size, own, known)
             if found is not None:
                 return found
-        return None
+        known_sizes = {_numbers(own): known for own, known in self._pairs()}
+        return _rebuilt(size, lambda root: known_sizes.get(_numbers(root)))
 
     def own_size(self, size: Size) -> Any:
         """What a size of the outside is in the block, an input of which gets it where none has.
@@ -132,6 +181,8 @@ class Block(Listing):
         if any(_is_near_multiple(size.first, own.second) for own, _ in self._pairs()):
             return None
         found = self._own_if_known(size)
+        if found is None and _root_of(size) is size:
+            found = _rebuilt(size, self.own_size)
         if found is None and not self._is_adopting and isinstance(size.owner, Listing):
             self._is_adopting = True  # what is made now belongs to the program around
             try:

@@ -1,25 +1,32 @@
-"""Size: a dimension that is not known while a program is recorded."""
+"""Size: a dimension that is not known while a program is recorded, and what is made of it."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
 from .. import _C, ops
+from .dispatch import apply
+
+_Number = int | float
 
 
 class Size:
-    """A size that is not known yet. What integer arithmetic makes of it are sizes too.
+    """A size that is not known yet. What arithmetic makes of it follows from the size, too.
 
     It is what ``x.shape`` holds where a listing was told `None`, and it goes wherever a size goes:
-    into shapes, bounds, and tensors' arithmetic. It compares as a large number does. What Python
-    does once, while a program is recorded, may follow from that, so the program remembers what was
-    asked, and refuses to run for sizes of which the answer is another. It is no integer: nothing
-    can be done so many times.
+    into shapes, bounds, attributes, and tensors' arithmetic. ``n / 2``, ``n ** 0.5`` and
+    ``0.5 * n`` are numbers with a fraction, which go wherever a number goes;
+    `round`, ``math.floor``, ``math.ceil`` and ``math.trunc`` make sizes of them again. It compares
+    as a large number does. What Python does once, while a program is recorded, may follow from
+    that, so the program remembers what was asked, and refuses to run for sizes of which the answer
+    is another. It is neither an integer nor a float of Python's: nothing can be done so many times,
+    and ``math.sqrt`` has to be written as ``n ** 0.5``.
 
     Raises:
-        ShapeError: it is used as an integer, or divided by ``/``.
+        ShapeError: it is used as an integer, or as a float.
 
     Example:
         >>> import tensorlike as tl
@@ -27,21 +34,21 @@ class Size:
         >>> x = listing.input("x", (None, 3))
         >>> x.shape
         (None, 3)
-        >>> y = tl.functional.reshape(x, (x.shape[0] * 3,))
-        >>> listing.run(y, tl.zeros((2, 3))).shape
-        (6,)
+        >>> y = tl.functional.reshape(x, (x.shape[0] * 3,)) / x.shape[0] ** 0.5
+        >>> listing.run(y, tl.ones((4, 3))).tolist()[:2]
+        [0.5, 0.5]
     """
 
     __slots__ = ("__weakref__", "first", "is_float", "kept", "owner", "second")
 
     def __init__(
-        self, first: int, second: int, owner: _C.Program, *, is_float: bool = False
+        self, first: Any, second: Any, owner: _C.Program, *, is_float: bool = False
     ) -> None:
         """Of the two numbers that stand for it in a program; perhaps as a floating-point number."""
         self.first = first
         self.second = second
         self.owner = owner
-        self.is_float = is_float
+        self.is_float = is_float or isinstance(first, float)
         self.kept: str | None = None
         note = getattr(owner, "note_size", None)
         if note is not None:
@@ -69,79 +76,114 @@ class Size:
         """Whether it is the same size, or comes to be that number: see `Size`."""
         return self._compared(other, "==") is True
 
-    def _with(self, other: Any, how: str, *, swapped: bool = False) -> Any:
+    def calculated(self, how: str, *others: Any, swapped: bool = False) -> Any:
+        """What a function of the core's that is called so makes of it, and of other numbers."""
         if self.kept is not None:
             self.refuse_kept()
-        if isinstance(other, Size):
-            if other.owner is not self.owner:
-                pair = in_one_program(self, other)
-                if pair is None:
-                    self._refuse("a size of another listing")
-                return pair[0]._with(pair[1], how, swapped=swapped)
-            given = other.first, other.second
-        elif isinstance(other, int) and not isinstance(other, bool):
-            given = other, other
-        elif isinstance(other, (float, complex)):
-            self._refuse("arithmetic with a number that is no integer")
-        else:
-            return NotImplemented
-        own = self.first, self.second
-        made = self.owner.calculate(how, *((given, own) if swapped else (own, given)))
+        given = []
+        for other in others:
+            if isinstance(other, Size):
+                if other.owner is not self.owner:
+                    pair = in_one_program(self, other)
+                    if pair is None:
+                        self._refuse("a size of another listing")
+                    return pair[0].calculated(how, pair[1], swapped=swapped)
+                given.append((other.first, other.second))
+            elif isinstance(other, _Number) and not isinstance(other, bool):
+                given.append((other, other))
+            elif isinstance(other, complex):
+                self._refuse("arithmetic with a complex number")
+            else:
+                return NotImplemented
+        given.insert(len(given) if swapped else 0, (self.first, self.second))
+        made = self.owner.calculate(how, *given)
         return made[0] if made[0] == made[1] else Size(*made, self.owner)
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, "add")
+        return self.calculated("add", other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, (int, Size)) and not isinstance(other, bool):
+        if isinstance(other, (int, float, Size)) and not isinstance(other, bool):
             return self + -1 * other
-        return self._with(other, "add")
+        return self.calculated("add", other)
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        return self._with(other, "multiply")
+        return self.calculated("multiply", other)
 
     __rmul__ = __mul__
 
     def __pow__(self, other: Any) -> Any:
-        if not isinstance(other, int) or isinstance(other, bool):
-            return self._with(other, "multiply")
-        if other < 0:
-            self._refuse(f"a power of {other}")
+        is_whole = isinstance(other, int) and not isinstance(other, bool)
+        if not is_whole or self.is_float or other < 0:
+            if isinstance(other, Size) and not (self.is_float or other.is_float):
+                self._refuse("a power of a size")
+            return self.calculated("pow", other)
         made: Any = 1
         for _ in range(other):
             made = self * made
         return made
 
+    def __rpow__(self, other: Any) -> Any:
+        if isinstance(other, int) and not self.is_float:
+            self._refuse("a power of a size")
+        return self.calculated("pow", other, swapped=True)
+
     def __neg__(self) -> Any:
         return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._divided(other, "divide")
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.calculated("divide", other, swapped=True)
 
     def __floordiv__(self, other: Any) -> Any:
         return self._divided(other, "floor_divide")
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return self._with(other, "floor_divide", swapped=True)
+        return self.calculated("floor_divide", other, swapped=True)
 
     def __mod__(self, other: Any) -> Any:
         return self._divided(other, "remainder")
 
     def __rmod__(self, other: Any) -> Any:
-        return self._with(other, "remainder", swapped=True)
+        return self.calculated("remainder", other, swapped=True)
 
     def _divided(self, other: Any, how: str) -> Any:
-        if isinstance(other, int) and other == 0:
+        if isinstance(other, _Number) and other == 0:
             raise ZeroDivisionError("a size must not be divided by 0")
-        return self._with(other, how)
+        return self.calculated(how, other)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
+
+    def __floor__(self) -> Any:
+        return self.calculated("floor") if self.is_float else self
+
+    def __ceil__(self) -> Any:
+        return self.calculated("ceil") if self.is_float else self
+
+    def __trunc__(self) -> Any:
+        return self.calculated("trunc") if self.is_float else self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is not None:
+            self._refuse(f"rounding to {digits} digits")
+        return self.calculated("round") if self.is_float else self
 
     def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
         if self.kept is not None:
@@ -155,7 +197,7 @@ class Size:
                 return False if how == "==" else NotImplemented
             if (self.first, self.second) == (other.first, other.second):
                 return how != "<"
-        elif isinstance(other, int):
+        elif isinstance(other, _Number):
             number = other
         else:
             return NotImplemented
@@ -177,22 +219,10 @@ class Size:
         return not self._compared(0, "==")
 
     def __index__(self) -> int:
-        self._refuse("an integer")
+        self._refuse("a number with a fraction" if self.is_float else "an integer")
 
     def __float__(self) -> float:
-        if not self.is_float or self.kept is not None:
-            self._refuse("a number")
-        return float(self.first)
-
-    def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, (int, float, Size)):
-            self._refuse("a division")
-        return NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
-            self._refuse("a division")
-        return NotImplemented
+        self._refuse("a float")
 
     def as_tensor_like(self, dtype: Any = None) -> Any:
         """The number as a value of the program, of no dimensions."""
@@ -202,20 +232,57 @@ class Size:
         if self.kept is not None:
             self.refuse_kept()
         raise _C.ShapeError(
-            "an unknown size may be added, subtracted, multiplied, divided by // and %, compared, "
-            "and given to ops",
+            "a size that is not known may be calculated with by + - * / // % **, rounded, "
+            "compared, and given to ops",
             op="Size",
             got=what,
-            fix="give the size a number, let the ops see it: mean(x), reshape(x, (-1,)), or "
-            "compute with it as a tensor: 1 / sqrt(tensor(x.shape[0], dtype=x.dtype))",
-        )
+            fix="give the size a number, write n ** 0.5 for math.sqrt(n), let the ops see it: "
+            "mean(x), reshape(x, (-1,)), or compute with it as a tensor: "
+            "log(tensor(x.shape[0], dtype=x.dtype))",
+        )  # fmt: skip
+
+
+class _Calculations(dict[str, Callable[..., Any]]):
+    """Functions by their names in programs: Python's operators, and any scalar function."""
+
+    def __missing__(self, how: str) -> Callable[..., Any]:
+        return lambda *parts: calculated(how, *parts)
+
+
+def calculated(how: str, *parts: Any) -> Any:
+    """What a function of the core's that is called so makes of numbers, known or not."""
+    for i, part in enumerate(parts):
+        if isinstance(part, Size):
+            return part.calculated(how, *parts[:i], *parts[i + 1 :], swapped=i > 0)
+    return _C.calculate_number(how, *parts)
 
 
 # What sizes that were recorded are calculated by.
-ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "multiply": operator.mul,
-    "floor_divide": operator.floordiv, "remainder": operator.mod,
-}  # fmt: skip
+ARITHMETIC: Mapping[str, Callable[..., Any]] = _Calculations({
+    "add": operator.add, "multiply": operator.mul, "divide": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow,
+    "real": float, "floor": math.floor, "ceil": math.ceil, "round": round, "trunc": math.trunc,
+})  # fmt: skip
+
+
+def rebuilt(expression: Any, size_of: Callable[[int, int], Any]) -> Any:
+    """A number that a program has calculated, calculated again of other sizes.
+
+    Args:
+        expression: as `Program.expression` has it.
+        size_of: what is in the place of a dimension of a variable; None: nothing is.
+
+    Returns:
+        The number; None where something is missing.
+    """
+    if not isinstance(expression, tuple):
+        return expression
+    if expression[0] == "size":
+        return size_of(*expression[1:])
+    parts = [rebuilt(part, size_of) for part in expression[1]]
+    if any(part is None for part in parts):
+        return None
+    return ARITHMETIC[expression[0]](*parts)
 
 
 def in_one_program(a: Size, b: Size) -> tuple[Size, Size] | None:
@@ -245,6 +312,14 @@ _C.set_size_class(Size)
 ends_with = _C.ends_with
 
 
+def is_divided(call: str, parts: Any, size: Size) -> bool:
+    """Assumes that nothing is left of a size, which a run is refused for that is not so; True."""
+    rest = size % parts
+    if isinstance(rest, Size):
+        rest.owner.require(rest.first, 0, "==", True, apply.line(), call)
+    return not isinstance(rest, int) or rest == 0
+
+
 def same_size(a: Any, b: Any) -> bool:
     """Whether two unknown sizes are the same; nothing is asked of a program."""
     if not (isinstance(a, Size) and isinstance(b, Size)):
@@ -259,4 +334,5 @@ def as_size(x: Any) -> int:
     Raises:
         TypeError: it is neither.
     """
-    return cast(int, x) if isinstance(x, Size) else operator.index(x)
+    is_size = isinstance(x, Size) and not x.is_float
+    return cast(int, x) if is_size else operator.index(x)

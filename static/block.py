@@ -88,12 +88,13 @@ class Block:
         return number_of_name(self.listing, name) is not None
 
     def desc(self) -> dict[str, Any]:
-        """The block as the seed's BlockDesc has it."""
+        """The block as the seed's BlockDesc has it, and what it takes for granted of its sizes."""
         return {
             "idx": self.idx,
             "parent_idx": self.parent_idx,
             "vars": [variable.desc() for variable in self.vars.values()],
             "ops": [op.desc() for op in self.ops],
+            "assumptions": list(self.listing.assumptions()),
         }
 
 

@@ -195,12 +195,13 @@ class Copier:
         return Backward(found[backward.loss], seed, gradients, made, scale)
 
     def _copy_guards(self) -> None:
-        for a, b, how, answer, place in self.source.guards():
+        ops = self.source.guard_ops()
+        for (a, b, how, answer, place), op in zip(self.source.guards(), ops, strict=True):
             try:
                 first, second = _first(self._size(a)), _first(self._size(b))
             except KeyError:  # a size of inputs that were left out
                 continue
-            self.target.require(first, second, how, answer, place)
+            self.target.require(first, second, how, answer, place, op)
 
     def _dimension(self, size: Any) -> Any:
         if not _is_size(size):
@@ -379,5 +380,5 @@ def _is_size(x: Any) -> bool:
     return isinstance(x, Size)
 
 
-def _first(size: Any) -> int:
-    return int(size.first if _is_size(size) else size)
+def _first(size: Any) -> Any:
+    return size.first if _is_size(size) else size

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import count
 from os import PathLike
 from typing import Any
 
@@ -26,7 +27,8 @@ def save(
     Args:
         program: what is saved.
         path: the file; `.tlp` is usual.
-        fetch_list: the variables that are to be results, which keep their names.
+        fetch_list: the variables that are to be results, which keep their names; of those of one
+            name, as one that is there twice, the later ones get a number behind it.
         scope: where the values of states are; None is `global_scope()`. States without a value are
             saved without: a startup program gives them one.
 
@@ -49,7 +51,9 @@ def save(
     scope = given_scope(scope, "save")
     numbers = [number_in(program, x) for x in fetch_list]
     kept = program.assigned()
-    results = {program.names(number): kept.get(number, number) for number in numbers}
+    results: dict[str, int] = {}
+    for number in numbers:
+        results[_new_name(program.names(number), results)] = kept.get(number, number)
     weights = {}
     for name, role, _ in program.variables():
         value = scope.find(name) if role == "state" else None
@@ -57,6 +61,12 @@ def save(
             weights[name] = value
     data = program_file.write(program, results, weights)
     replace_file(path_of(path, "save"), data)
+
+
+def _new_name(name: str, known: Collection[str]) -> str:
+    """The name, with a number behind it where a result has it already."""
+    found = (name if i == 0 else f"{name}_{i}" for i in count())
+    return next(one for one in found if one not in known)
 
 
 @named

@@ -5,13 +5,17 @@ Each makes a layer of `tensorlike.nn` for the sizes of its argument, and applies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import functional as F
 from .. import nn
-from ..imperative import ArgumentError, DTypeError, ParameterError, TensorBase
+from ..imperative import ArgumentError, DTypeError, ParameterError, Size, Tensor, TensorBase
+from ..imperative.blocks import is_symbolic
 from ..imperative.naming import named
+from ..imperative.random import default_stream
+from .guard import program_guard
+from .program import Program
 
 
 def _shape(x: Any, least: int, most: int, who: str) -> Any:
@@ -47,6 +51,20 @@ def _activation(act: str | None, who: str) -> Any:
     return found
 
 
+def _applied(make: Callable[[], Any], x: Any, after: Callable[[Any], Any]) -> Any:
+    """A layer for a variable, which is made for one like it first.
+
+    So one that refuses has left nothing behind: its parameters would stay in the program.
+    """
+    if is_symbolic(x):
+        scratch = Program()
+        shape = [f"size_{n.first}" if isinstance(n, Size) else n for n in x.shape]
+        is_ours = default_stream.replay(default_stream.state())
+        with is_ours, program_guard(scratch, Program()):
+            after(make()(Tensor(scratch.input("x", shape, x.dtype))))
+    return after(make()(x))
+
+
 @named
 def fc(x: Any, size: int, *, act: str | None = None, bias: bool = True, **attrs: Any) -> Any:
     """``act(x @ weight + bias)``, over the last dimension.
@@ -72,7 +90,8 @@ def fc(x: Any, size: int, *, act: str | None = None, bias: bool = True, **attrs:
         (2, 2)
     """
     after = _activation(act, "fc")
-    return after(nn.Linear(_size(x, -1, "fc", 1), size, bias=bias, **attrs)(x))
+    features = _size(x, -1, "fc", 1)
+    return _applied(lambda: nn.Linear(features, size, bias=bias, **attrs), x, after)
 
 
 @named
@@ -100,7 +119,7 @@ def conv2d(
         Paddle, ``fluid.layers.conv2d``.
     """
     after, channels = _activation(act, "conv2d"), _size(x, 1, "conv2d", 4, 4)
-    return after(nn.Conv2d(channels, num_filters, filter_size, **attrs)(x))
+    return _applied(lambda: nn.Conv2d(channels, num_filters, filter_size, **attrs), x, after)
 
 
 @named
@@ -115,7 +134,7 @@ def batch_norm(x: Any, *, act: str | None = None, **attrs: Any) -> Any:
     """
     after, channels = _activation(act, "batch_norm"), _size(x, 1, "batch_norm", 2, 5)
     kinds = (nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-    return after(kinds[len(x.shape) - 2](channels, **attrs)(x))
+    return _applied(lambda: kinds[len(x.shape) - 2](channels, **attrs), x, after)
 
 
 @named
@@ -134,4 +153,4 @@ def embedding(x: Any, size: Sequence[int], **attrs: Any) -> Any:
     x = x if isinstance(x, TensorBase) else F.asarray(x)
     if "integer" not in x.dtype.kind:
         raise DTypeError("must be of integers", op="embedding", argument="x", got=f"{x.dtype}")
-    return nn.Embedding(rows, features, **attrs)(x)
+    return _applied(lambda: nn.Embedding(rows, features, **attrs), x, lambda y: y)

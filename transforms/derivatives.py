@@ -17,6 +17,7 @@ from .. import functional as F
 from ..imperative.autodiff import grad, vjp
 from ..imperative.levels import unwrapped
 from ..imperative.naming import named_around
+from ..imperative.sizes import Size
 from ..imperative.trees import (
     can_move,
     flatten,
@@ -193,14 +194,19 @@ def _only(
 
 def _units(tensors: Sequence[Any]) -> tuple[Any, ...]:
     """For each tensor a batch: of all unit vectors of the tensors together, its part of each."""
-    total = sum(math.prod(x.shape) for x in tensors)
+    total: Any = sum(math.prod(x.shape) for x in tensors)
     units = []
     first = 0
     for x in tensors:
         size = math.prod(x.shape)
-        rows = np.zeros((total, size))
-        rows[first : first + size] = np.eye(size)
-        units.append(_C.tensor(rows.reshape(total, *x.shape), x.dtype))
+        if isinstance(total, Size):
+            at = F.arange(total)[:, None] - first
+            rows: Any = F.astype(F.equal(at, F.arange(size)), dtype=x.dtype)
+            units.append(F.reshape(rows, (total, *x.shape)))
+        else:
+            rows = np.zeros((total, size))
+            rows[first : first + size] = np.eye(size)
+            units.append(_C.tensor(rows.reshape(total, *x.shape), x.dtype))
         first += size
     return tuple(units)
 

@@ -97,10 +97,17 @@ Attr int_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) 
     }
     PyErr_Clear();
   }
-  return converted(owner, spec, object, [&] { return to_number(object); });
+  const bool takes_floats = spec.type->takes.has(Form::kFloat);
+  return converted(owner, spec, object,
+                   [&] { return takes_floats ? to_number(object) : Attr(to_int(object)); });
 }
 
 Attr float_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
+  if (is_size(object)) {
+    const Literal number = literal_of_size(object);
+    if (const auto* whole = std::get_if<int64_t>(&number)) return static_cast<double>(*whole);
+    return std::get<double>(number);
+  }
   const double value = PyFloat_AsDouble(object);
   if (value != -1.0 || PyErr_Occurred() == nullptr) return value;
   PyErr_Clear();
@@ -150,7 +157,7 @@ PyObject* from_attr(const Attr& attr) {
     PyObject* operator()(bool value) const { return PyBool_FromLong(value); }
     PyObject* operator()(int64_t value) const { return from_number(value); }
     PyObject* operator()(uint64_t value) const { return PyLong_FromUnsignedLongLong(value); }
-    PyObject* operator()(double value) const { return PyFloat_FromDouble(value); }
+    PyObject* operator()(double value) const { return from_real(value); }
     PyObject* operator()(const std::string& value) const {
       return PyUnicode_FromString(value.c_str());
     }

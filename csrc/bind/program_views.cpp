@@ -34,11 +34,17 @@ PyObject* describe(PyObject* self, PyObject* number) {
   });
 }
 
+}  // namespace
+
 PyObject* from_expression(const AttrExpr& expr) {
   switch (expr.kind) {
     case AttrExpr::Kind::kDim:
       return checked(Py_BuildValue("(sii)", "size", expr.slot, expr.dim));
     case AttrExpr::Kind::kLiteral:
+      // One with a fraction is told apart: who knows integers alone must not take it for one.
+      if (is_real(expr)) {
+        return checked(Py_BuildValue("(s(d))", "real", std::get<double>(expr.literal)));
+      }
       return from_attr(expr.literal);
     default:
       break;
@@ -48,6 +54,8 @@ PyObject* from_expression(const AttrExpr& expr) {
   return checked(Py_BuildValue("(sO)", kind, parts.get()));
 }
 
+namespace {
+
 // steps() -> (op, inputs, outputs, place, {attribute: expression}) for each
 PyObject* steps(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -55,7 +63,7 @@ PyObject* steps(PyObject* self, PyObject*) {
       Object exprs = own(PyDict_New());
       for (const auto& [index, expr] : step.exprs) {
         Object value = own(from_expression(expr));
-        if (std::holds_alternative<double>(step.op->attrs[index])) {
+        if (std::holds_alternative<double>(step.op->attrs[index]) && !is_real(expr)) {
           value = own(Py_BuildValue("(s(O))", "float", value.get()));
         }
         const std::string& name = step.op->cls.spec.attrs[index].name;
@@ -125,6 +133,14 @@ PyObject* guards(PyObject* self, PyObject*) {
   });
 }
 
+// guard_ops() -> for each of them, the op that assumes it; "": somebody asked
+PyObject* guard_ops(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return to_tuple_of(program_in(self).guards(),
+                       [](const Program::Guard& guard) { return from_text(guard.op); });
+  });
+}
+
 PyObject* sizes(PyObject* self, PyObject*) {
   return guarded([&] {
     const FinalizersWait whole;
@@ -142,6 +158,10 @@ PyObject* sizes(PyObject* self, PyObject*) {
 
 PyObject* lines(PyObject* self, PyObject*) {
   return guarded([&] { return to_tuple_of(program_in(self).lines(), from_text); });
+}
+
+PyObject* assumptions(PyObject* self, PyObject*) {
+  return guarded([&] { return to_tuple_of(program_in(self).assumptions(), from_text); });
 }
 
 // text() -> all lines, the parts, and the programs that ops hold
@@ -178,10 +198,12 @@ std::vector<PyMethodDef> program_views() {
       {"find", as_method(find_variable), METH_O, "find(name): the last variable of this name."},
       {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
       {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
+      {"assumptions", as_method(assumptions), METH_NOARGS, "What is taken for granted of sizes."},
       {"text", as_method(text), METH_NOARGS, "The program, its parts, what its ops hold."},
       {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
       {"version", as_method(version), METH_NOARGS, "Another number after each change."},
       {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
+      {"guard_ops", as_method(guard_ops), METH_NOARGS, "Which op assumes each of them."},
   };
 }
 

@@ -109,37 +109,110 @@ PyObject* append(PyObject* self, PyObject* args) {
   });
 }
 
-// calculate(how, (first, second), (first, second)): the two numbers of the size that is made so.
+void check_calculation(const std::string& how, size_t parts) {
+  if (is_calculation(how, parts)) return;
+  fail(ErrorKind::kArgument, said::op("calculate"), "must be given a function of ", parts,
+       " numbers", said::got(how));
+}
+
+SizeNumber to_size_number(PyObject* object) {
+  if (PyFloat_Check(object)) return PyFloat_AS_DOUBLE(object);
+  const long long number = PyLong_AsLongLong(object);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  return static_cast<int64_t>(number);
+}
+
+PyObject* from_size_number(const SizeNumber& number) {
+  if (const auto* real = std::get_if<double>(&number)) return PyFloat_FromDouble(*real);
+  return PyLong_FromLongLong(std::get<int64_t>(number));
+}
+
+// Of a number with a fraction that stands for what was calculated, the second is not the first.
+Program::Operand to_operand(PyObject* pair) {
+  if (PyTuple_Check(pair) == 0 || PyTuple_GET_SIZE(pair) != 2) {
+    PyErr_SetString(PyExc_TypeError, "calculate: takes pairs of numbers");
+    throw PythonError();
+  }
+  const SizeNumber first = to_size_number(PyTuple_GET_ITEM(pair, 0));
+  if (const auto* real = std::get_if<double>(&first)) return *real;
+  const SizeNumber second = to_size_number(PyTuple_GET_ITEM(pair, 1));
+  return Witness{std::get<int64_t>(first), std::get<int64_t>(second)};
+}
+
+// calculate(how, pair, ...): the two numbers of what is made so of pairs of numbers.
 PyObject* calculate(PyObject* self, PyObject* args) {
-  const char* how = nullptr;
-  long long a = 0, a_second = 0, b = 0, b_second = 0;
-  if (!PyArg_ParseTuple(args, "s(LL)(LL)", &how, &a, &a_second, &b, &b_second)) return nullptr;
-  return guarded([&] {
-    const Witness made = program_in(self).calculate(how, {a, a_second}, {b, b_second});
-    return Py_BuildValue("(LL)", static_cast<long long>(made.first),
-                         static_cast<long long>(made.second));
+  return guarded([&]() -> PyObject* {
+    const Py_ssize_t count = PyTuple_GET_SIZE(args);
+    if (count < 2 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
+      PyErr_SetString(PyExc_TypeError, "calculate: takes a function's name, and numbers");
+      return nullptr;
+    }
+    std::vector<Program::Operand> parts;
+    for (Py_ssize_t i = 1; i < count; ++i) parts.push_back(to_operand(PyTuple_GET_ITEM(args, i)));
+    const std::string how = shown(PyTuple_GET_ITEM(args, 0));
+    check_calculation(how, parts.size());
+    Program& program = program_in(self);
+    const Program::Operand made = program.calculate(how, parts);
+    if (const auto* size = std::get_if<Witness>(&made)) {
+      return Py_BuildValue("(LL)", static_cast<long long>(size->first),
+                           static_cast<long long>(size->second));
+    }
+    const double real = std::get<double>(made);
+    const bool is_known = program.real_expression(real) == nullptr;
+    return Py_BuildValue("(dd)", real, is_known ? real : -real);
+  });
+}
+
+// expression(pair): what the two numbers stand for, as `steps` has it; None: nothing that is known.
+PyObject* expression_of(PyObject* self, PyObject* pair) {
+  return guarded([&]() -> PyObject* {
+    const auto found = program_in(self).expression_for(to_operand(pair));
+    return found ? from_expression(*found) : Py_NewRef(Py_None);
   });
 }
 
 // compare(a, b, how): what the witnesses of sizes say; the program remembers that it was asked.
 PyObject* compare(PyObject* self, PyObject* args) {
-  long long a = 0, b = 0;
+  PyObject *a = nullptr, *b = nullptr;
   const char* how = nullptr;
-  if (PyArg_ParseTuple(args, "LLs", &a, &b, &how) == 0) return nullptr;
-  return guarded(
-      [&] { return PyBool_FromLong(program_in(self).compare(a, b, how, place_of_user())); });
+  if (PyArg_ParseTuple(args, "OOs", &a, &b, &how) == 0) return nullptr;
+  return guarded([&] {
+    const SizeNumber x = to_size_number(a), y = to_size_number(b);
+    return PyBool_FromLong(program_in(self).compare(x, y, how, place_of_user()));
+  });
 }
 
-// require(a, b, how, answer, place)
+// require(a, b, how, answer, place, op="")
 PyObject* require(PyObject* self, PyObject* args) {
-  long long a = 0, b = 0;
-  const char *how = nullptr, *place = nullptr;
+  PyObject *a = nullptr, *b = nullptr;
+  const char *how = nullptr, *place = nullptr, *op = "";
   int answer = 0;
-  if (PyArg_ParseTuple(args, "LLsps", &a, &b, &how, &answer, &place) == 0) return nullptr;
+  if (PyArg_ParseTuple(args, "OOsps|s", &a, &b, &how, &answer, &place, &op) == 0) return nullptr;
   return guarded([&] {
-    program_in(self).require(a, b, how, answer != 0, place);
+    program_in(self).require(to_size_number(a), to_size_number(b), how, answer != 0, place, op);
     return Py_NewRef(Py_None);
   });
+}
+
+// calculate_number(how, number, ...): the same of numbers that are known.
+PyObject* calculate_known(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const std::string how = shown(PyTuple_GetItem(args, 0));
+    std::vector<SizeNumber> parts;
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); ++i) {
+      parts.push_back(to_size_number(PyTuple_GET_ITEM(args, i)));
+    }
+    check_calculation(how, parts.size());
+    return from_size_number(calculate_number(how, parts));
+  });
+}
+
+// agree(a, b, op): takes two sizes for equal that may be; whether they are.
+PyObject* agree(PyObject* self, PyObject* args) {
+  long long a = 0, b = 0;
+  const char* op = nullptr;
+  if (PyArg_ParseTuple(args, "LLs", &a, &b, &op) == 0) return nullptr;
+  return guarded([&] { return PyBool_FromLong(program_in(self).agree(a, b, "", op)); });
 }
 
 // run(results, inputs) -> the values of the results
@@ -210,8 +283,10 @@ const PyMethodDef program_methods[] = {
      "append(op, inputs, outputs=None, place=None): the numbers of an op's results."},
     {"bind", as_method(bind_sizes), METH_O, "bind(sizes): the ops for these sizes."},
     {"values", run, METH_VARARGS, "values(results, inputs): runs the program."},
-    {"calculate", calculate, METH_VARARGS, "calculate(how, a, b): says how a size is made."},
+    {"calculate", calculate, METH_VARARGS, "calculate(how, ...): says how a number is made."},
+    {"expression", as_method(expression_of), METH_O, "expression(pair): how a number is made."},
     {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
+    {"agree", agree, METH_VARARGS, "agree(a, b, op): takes two sizes for equal."},
     {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
     {"hold", add_part, METH_VARARGS, "hold(name, program): a program that attributes of ops name."},
@@ -300,7 +375,13 @@ std::vector<int> to_variables(const Program& program, PyObject* objects) {
 
 void use_sizes(PyObject* program) { program_in(program).is_recorded = true; }
 
+static PyMethodDef programs_functions[] = {
+    {"calculate_number", calculate_known, METH_VARARGS, "What is calculated from known sizes."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 void add_programs(PyObject* module) {
+  check(PyModule_AddFunctions(module, programs_functions));
   program_class = add_type(module, program_spec, nullptr);
   symbol_of = make_symbol;
   text_of_op = print_op;

@@ -14,6 +14,8 @@ Literal literal_of_size(PyObject* object);
 PyObject* from_witness(const Witness& witness, const Program& program);
 // A number as Python sees it: what stands for an unknown size as such a size.
 PyObject* from_number(int64_t number);
+// The same of one with a fraction.
+PyObject* from_real(double number);
 
 // The shape that a tensor-like written in Python, under tracers, says itself, while sizes in it may
 // be unknown; null for any other.
@@ -54,6 +56,8 @@ inline PyObject* from_variables(const std::vector<int>& numbers) {
 inline PyObject* from_text(const std::string& text) {
   return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
+// A number that is calculated from sizes, as nested tuples.
+PyObject* from_expression(const AttrExpr& expr);
 // The methods that read a program.
 std::vector<PyMethodDef> program_views();
 

@@ -69,13 +69,6 @@ PyObject* from_witness(const Witness& witness, const Program& program) {
 
 bool is_size(PyObject* object) { return Py_TYPE(object) == size_class; }
 
-Literal literal_of_size(PyObject* object) {
-  const int64_t number = number_of_size(object);
-  Object is_float = own(PyObject_GetAttrString(object, "is_float"));
-  if (is_float.get() == Py_True) return static_cast<double>(number);
-  return number;
-}
-
 namespace {
 
 // What a size of a program around is in the block that is being built, which needs numbers of its
@@ -85,31 +78,54 @@ Object size_in_block(PyObject* object, PyObject* owner) {
   auto* const block = program == nullptr ? nullptr : static_cast<PyObject*>(program->handle);
   if (block == nullptr || block == owner || !find_attribute(block, "own_size")) return {};
   // A number of another program's is one by chance: rules see sizes of the block as numbers, too.
-  if (owner == Py_None || !is_recorded_here(program_in(owner))) return {};
+  // One with a fraction is nobody else's.
+  if (owner == Py_None) return {};
+  const Object first = own(PyObject_GetAttrString(object, "first"));
+  if (PyFloat_Check(first.get()) == 0 && !is_recorded_here(program_in(owner))) return {};
   Object size = own(PyObject_CallMethod(block, "own_size", "O", object));
   return size.get() == Py_None ? Object() : std::move(size);
 }
 
 }  // namespace
 
-int64_t number_of_size(PyObject* object) {
+Literal literal_of_size(PyObject* object) {
   const Object kept = own(PyObject_GetAttrString(object, "kept"));
   if (kept.get() != Py_None) own(PyObject_CallMethod(object, "refuse_kept", nullptr));
   Object owner = own(PyObject_GetAttrString(object, "owner"));
-  if (const Object inside = size_in_block(object, owner.get()); inside.get() != nullptr) {
-    return is_size(inside.get()) ? number_of_size(inside.get()) : PyLong_AsLongLong(inside.get());
+  Object number = own(PyObject_GetAttrString(object, "first"));
+  if (Object inside = size_in_block(object, owner.get()); inside.get() != nullptr) {
+    if (is_size(inside.get())) return literal_of_size(inside.get());
+    number = std::move(inside);
+  } else {
+    use_sizes(owner.get());
   }
-  use_sizes(owner.get());
-  Object first = own(PyObject_GetAttrString(object, "first"));
-  const long long number = PyLong_AsLongLong(first.get());
-  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  return number;
+  if (PyFloat_Check(number.get())) return PyFloat_AS_DOUBLE(number.get());
+  const long long whole = PyLong_AsLongLong(number.get());
+  if (whole == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  const Object is_float = own(PyObject_GetAttrString(object, "is_float"));
+  if (is_float.get() == Py_True) return static_cast<double>(whole);
+  return static_cast<int64_t>(whole);
+}
+
+int64_t number_of_size(PyObject* object) {
+  const Literal number = literal_of_size(object);
+  if (const auto* whole = std::get_if<int64_t>(&number)) return *whole;
+  own(PyObject_CallMethod(object, "__index__", nullptr));  // which says why it is none
+  throw PythonError();
 }
 
 PyObject* from_number(int64_t number) {
   const Program* program = live_witnesses > 0 ? program_of(number) : nullptr;
   const auto size = program != nullptr ? program->witness_of(number) : std::nullopt;
   return size ? from_witness(*size, *program) : PyLong_FromLongLong(number);
+}
+
+PyObject* from_real(double number) {
+  const Program* program = live_witnesses > 0 ? program_of(number) : nullptr;
+  if (program == nullptr) return PyFloat_FromDouble(number);
+  auto* owner = static_cast<PyObject*>(program->handle);
+  return checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(size_class), "ddO", number,
+                                       -number, owner != nullptr ? owner : Py_None));
 }
 
 PyObject* said_shape(Value& value) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "op/divisions.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -39,8 +40,8 @@ Specs infer_reshape(const Op& op, Inputs inputs) {
       known *= dim;
     }
   }
-  const bool divides = unknown == nullptr ? known == count : known != 0 && count % known == 0;
-  if (!divides) {
+  const bool is_whole = unknown == nullptr ? known == count : divides(count, known);
+  if (!is_whole) {
     fail(ErrorKind::kShape, said::op(op.name()), "the number of elements must stay the same",
          said::got(to_string(inputs[0].shape), " (", count, " elements) into ", to_string(shape)));
   }

@@ -75,6 +75,30 @@ void Program::add_bases(int variable) {
     }
     added.bases.push_back(base);
   }
+  const int sizes = static_cast<int>(roots_.size() + found_.size() + own_.size());
+  const bool has_sum =
+      std::any_of(added.bases.begin(), added.bases.end(), [&](int base) { return base >= sizes; });
+  if (!has_sum) return;
+  // What a rule may have counted of a size that is a sum: n * (m + 1) is no multiple of n * m.
+  for (size_t begin = 0; begin < added.bases.size(); ++begin) {
+    Base count{dimension(variable, static_cast<int>(begin)), {}, {1, 0}};
+    count.expr = count.witness.is_known() ? literal(count.witness.first)
+                                          : dim_of(variable, static_cast<int>(begin));
+    count.extent = extent_or_all(count.witness);
+    for (size_t end = begin + 1; end < added.bases.size(); ++end) {
+      const Witness size = dimension(variable, static_cast<int>(end));
+      const Extent extent = extent_or_all(size);
+      const bool is_size = multiply(count.witness.first, size.first, count.witness.first) &&
+                           multiply(count.witness.second, size.second, count.witness.second) &&
+                           multiply(count.extent.size, extent.size, count.extent.size);
+      if (!is_size) break;
+      count.extent.roots |= extent.roots;
+      AttrExpr one =
+          size.is_known() ? literal(size.first) : dim_of(variable, static_cast<int>(end));
+      count.expr = arithmetic("multiply", {std::move(count.expr), std::move(one)});
+      if (!count.witness.is_known() && !is_read(count.witness)) add_base(count);
+    }
+  }
 }
 
 void Program::rebuild_bases() {
@@ -117,7 +141,7 @@ bool Program::is_read(const Witness& number) const {
 
 // A number is told by its first witness alone: one of more parts than `multiple_of` finds has to be
 // known before it is met.
-Witness Program::calculate(const std::string& how, const Witness& a, const Witness& b) {
+Witness Program::calculate_sizes(const std::string& how, const Witness& a, const Witness& b) {
   const Witness made = calculated(how, a, b);
   if (a.is_known() && b.is_known()) return made;
   const bool divides = how == "floor_divide" || how == "remainder";
@@ -143,19 +167,11 @@ Witness Program::calculate(const std::string& how, const Witness& a, const Witne
   const bool is_less = made.first < 0;
   const Witness size = is_less ? Witness{-made.first, -made.second} : made;
   if (is_less) expr = arithmetic("multiply", {literal(int64_t{-1}), std::move(expr)});
-  const std::string text = text_of(expr);
-  const auto known = std::find_if(own_.begin(), own_.end(),
-                                  [&](const OwnSize& one) { return text_of(one.expr) == text; });
-  const Witness own = known != own_.end() ? known->witness
-                                          : take_own_size(size, std::move(expr),
-                                                          {std::llabs(extent.size), extent.roots});
+  const OwnSize* const known = find_own(text_of(expr));
+  const Witness own = known != nullptr ? known->witness
+                                       : take_own_size(size, std::move(expr),
+                                                       {std::llabs(extent.size), extent.roots});
   return is_less ? Witness{-own.first, -own.second} : own;
-}
-
-// The same of what was recorded before.
-Witness Program::calculate(const AttrExpr& expr) {
-  if (expr.kind != AttrExpr::Kind::kArithmetic) return witness_of(expr);
-  return calculate(expr.attr, calculate(expr.parts[0]), calculate(expr.parts[1]));
 }
 
 Program::Extent Program::extent_or_all(const Witness& number) const {

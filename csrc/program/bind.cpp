@@ -3,6 +3,7 @@
 
 #include "op/registry.h"
 #include "program/late_sizes.h"
+#include "program/literal_sizes.h"
 #include "program/program.h"
 #include "program/reader.h"
 #include "tensor/body.h"
@@ -18,51 +19,46 @@ std::string shape_text(const Program& program, int variable) {
   return text.substr(text.find('('));
 }
 
+Program* program_of_number(const SizeNumber& number) {
+  return std::visit([](auto value) { return program_of(value); }, number);
+}
+
 }  // namespace
 
-int64_t whole(const AttrExpr& expr, std::span<const Spec> variables, CalculateSize calculate) {
-  if (expr.kind == AttrExpr::Kind::kLiteral) return std::get<int64_t>(expr.literal);
+SizeNumber number_of(const AttrExpr& expr, std::span<const Spec> variables,
+                     CalculateNumber calculate) {
+  if (expr.kind == AttrExpr::Kind::kLiteral) return number_in(expr);
   if (expr.kind == AttrExpr::Kind::kDim) {
     return variables[static_cast<size_t>(expr.slot)].shape[static_cast<size_t>(expr.dim)];
   }
-  return calculate(expr.attr, whole(expr.parts[0], variables, calculate),
-                   whole(expr.parts[1], variables, calculate));
+  SmallVector<SizeNumber, 2> parts;
+  for (const AttrExpr& part : expr.parts) parts.push_back(number_of(part, variables, calculate));
+  return calculate(expr.attr, {parts.data(), parts.size()});
 }
 
-Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables, CalculateSize calculate) {
-  if (expr.kind != AttrExpr::Kind::kTuple) return whole(expr, variables, calculate);
+int64_t whole(const AttrExpr& expr, std::span<const Spec> variables, CalculateNumber calculate) {
+  const SizeNumber found = number_of(expr, variables, calculate);
+  const auto* const size = std::get_if<int64_t>(&found);
+  if (size == nullptr) {
+    fail(ErrorKind::kArgument, said::argument("a size"), "must be an integer",
+         said::got(to_string(found)));
+  }
+  return *size;
+}
+
+Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables, CalculateNumber calculate) {
+  if (expr.kind != AttrExpr::Kind::kTuple) {
+    return std::visit([](auto value) { return Attr(value); },
+                      number_of(expr, variables, calculate));
+  }
   std::vector<int64_t> elements;
   elements.reserve(expr.parts.size());
   for (const AttrExpr& part : expr.parts) elements.push_back(whole(part, variables, calculate));
   return elements;
 }
 
-int64_t calculate_size(const std::string& how, int64_t a, int64_t b) {
-  int64_t out = 0;
-  bool is_wide = false;
-  if (how == "add") {
-    is_wide = __builtin_add_overflow(a, b, &out);
-  } else if (how == "multiply") {
-    is_wide = __builtin_mul_overflow(a, b, &out);
-  } else if (b == 0) {
-    fail(ErrorKind::kShape, said::argument("a size"), "must not be divided by 0");
-  } else {
-    const int64_t rest = b == -1 ? 0 : a % b;
-    const bool is_rounded = rest != 0 && (rest < 0) != (b < 0);
-    if (how == "remainder") return is_rounded ? rest + b : rest;
-    is_wide = b == -1 && a == INT64_MIN;
-    if (!is_wide) out = a / b - (is_rounded ? 1 : 0);
-  }
-  if (is_wide) fail(ErrorKind::kOverflow, said::argument("a size"), "must fit 64 bits");
-  return out;
-}
-
-bool is_size_arithmetic(std::string_view how) {
-  return how == "add" || how == "multiply" || how == "floor_divide" || how == "remainder";
-}
-
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables,
-                     CalculateSize calculate) {
+                     CalculateNumber calculate) {
   std::vector<Attr> values;
   for (const auto& [index, expr] : step.exprs) {
     values.push_back(evaluate(expr, variables, calculate));
@@ -77,8 +73,9 @@ Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t index = step.exprs[i].first;
     Attr& value = values[i];
-    if (std::holds_alternative<double>(attrs[index])) {
-      value = static_cast<double>(std::get<int64_t>(value));
+    const auto* const size = std::get_if<int64_t>(&value);
+    if (size != nullptr && std::holds_alternative<double>(attrs[index])) {
+      value = static_cast<double>(*size);
     }
     attrs[index] = std::move(value);
   }
@@ -176,7 +173,8 @@ std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& 
       }
     }
   }
-  const bool stands = live_witnesses > 0 && std::any_of(sizes.begin(), sizes.end(), stands_for);
+  const bool stands = live_witnesses > 0 &&
+                      (infers_by_witnesses || std::any_of(sizes.begin(), sizes.end(), stands_for));
   for (const Step& step : steps_) {
     made->ops.push_back(step.op);
     try {
@@ -242,13 +240,13 @@ void Program::refuse_sizes(const Step& step, int output, const Dims& found) cons
 }
 
 void Program::check(const Guard& guard, std::span<const Spec> specs,
-                    CalculateSize calculate) const {
-  const int64_t a = whole(guard.a, specs, calculate);
-  const int64_t b = whole(guard.b, specs, calculate);
+                    CalculateNumber calculate) const {
+  const SizeNumber a = number_of(guard.a, specs, calculate);
+  const SizeNumber b = number_of(guard.b, specs, calculate);
   if (holds(a, b, guard.how) == guard.answer) {
     // Run on another program's variables, it is a part of that, and asks the same of its sizes.
-    for (int64_t number : {a, b}) {
-      Program* owner = live_witnesses > 0 ? program_of(number) : nullptr;
+    for (const SizeNumber& number : {a, b}) {
+      Program* owner = live_witnesses > 0 ? program_of_number(number) : nullptr;
       if (owner == nullptr || owner == this || !owner->is_recorded) continue;
       owner->require(a, b, guard.how, guard.answer, guard.place);
       return;
@@ -261,7 +259,7 @@ void Program::check(const Guard& guard, std::span<const Spec> specs,
   fields.must = tensorlike::text("must be so that ", text_of(guard.a), " ", guard.how, " ",
                                  text_of(guard.b), " is ", guard.answer ? "true" : "false",
                                  ", as it was when the program was recorded");
-  fields.got = tensorlike::text(a, " and ", b);
+  fields.got = tensorlike::text(to_string(a), " and ", to_string(b));
   fields.fix = "record a program for such sizes";
   fields.place = guard.place;
   throw Error(ErrorKind::kShape, std::move(fields));

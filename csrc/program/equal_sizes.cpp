@@ -42,6 +42,7 @@ std::vector<Program::MetSize> Program::sizes_met(const Step& step) const {
     }
   }
   for (const auto& [index, expr] : step.exprs) {
+    if (is_real(expr)) continue;
     const std::span<const AttrExpr> parts = parts_of(expr);
     for (size_t k = 0; k < parts.size(); ++k) {
       add(witness_of(parts[k]), step.inputs.size() + index, k, parts.size());

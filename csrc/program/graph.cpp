@@ -72,6 +72,7 @@ Graph::Graph(const Program& source, std::span<const int> results)
   work.roots_ = source.roots_;
   work.found_ = source.found_;
   work.own_ = source.own_;
+  work.reals_ = source.reals_;
   work.equal_ = source.equal_;
   work.bases_ = source.bases_;
   work.base_numbers_ = source.base_numbers_;
@@ -331,6 +332,11 @@ void Graph::number_again(Program& out) const {
     if (!is_known(own.expr)) continue;
     own.expr = renumbered(std::move(own.expr));
     out.own_.push_back(std::move(own));
+  }
+  for (Program::Real real : work_->reals_) {
+    if (!is_known(real.expr)) continue;
+    real.expr = renumbered(std::move(real.expr));
+    out.reals_.push_back(std::move(real));
   }
   out.equal_ = work_->equal_;
 }

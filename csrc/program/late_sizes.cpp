@@ -17,13 +17,30 @@ Program* recorded_program_of(int64_t a, int64_t b) {
   return nullptr;
 }
 
-int64_t calculate_outside(const std::string& how, int64_t a, int64_t b) {
-  Program* const outer = recorded_program_of(a, b);
-  if (outer == nullptr) return calculate_size(how, a, b);
-  const auto as_witness = [&](int64_t number) {
-    return outer->witness_of(number).value_or(Witness{number, number});
-  };
-  return outer->calculate(how, as_witness(a), as_witness(b)).first;
+Program* recorded_program_of(const SizeNumber& number) {
+  if (const auto* size = std::get_if<int64_t>(&number)) return recorded_program_of(*size, *size);
+  Program* const owner = live_witnesses == 0 ? nullptr : program_of(std::get<double>(number));
+  return owner != nullptr && owner->is_recorded ? owner : nullptr;
+}
+
+SizeNumber calculate_outside(const std::string& how, std::span<const SizeNumber> parts) {
+  Program* outer = nullptr;
+  for (const SizeNumber& part : parts) {
+    if (outer == nullptr) outer = recorded_program_of(part);
+  }
+  if (outer == nullptr) return calculate_number(how, parts);
+  std::vector<Program::Operand> operands;
+  for (const SizeNumber& part : parts) {
+    const auto* const size = std::get_if<int64_t>(&part);
+    if (size == nullptr) {
+      operands.emplace_back(std::get<double>(part));
+    } else {
+      operands.emplace_back(outer->witness_of(*size).value_or(Witness{*size, *size}));
+    }
+  }
+  const Program::Operand made = outer->calculate(how, operands);
+  if (const auto* size = std::get_if<Witness>(&made)) return size->first;
+  return std::get<double>(made);
 }
 
 }  // namespace
@@ -116,7 +133,7 @@ Ref<const Op> Program::LateSizes::op(const Step& step) const {
            said::argument(step.op->cls.spec.attrs[index].name),
            "must follow from the sizes of what is given", said::got(program_.text_of(expr)));
     }
-    return op_for(step, specs_, is_outside_ ? calculate_outside : calculate_size);
+    return op_for(step, specs_, is_outside_ ? calculate_outside : calculate_number);
   } catch (const Error& error) {
     program_.rethrow(error, step.place);
   }
@@ -158,16 +175,27 @@ void Program::LateSizes::check(const Step& step) const {
   }
 }
 
+// What an op has assumed of sizes is assumed of those that are given.
+bool Program::LateSizes::assume_outside(const Guard& guard) const {
+  const SizeNumber a = number_of(guard.a, specs_, calculate_outside);
+  const SizeNumber b = number_of(guard.b, specs_, calculate_outside);
+  Program* const outer = recorded_program_of(a);
+  if (outer == nullptr) return false;
+  outer->require(a, b, guard.how, guard.answer, guard.place, guard.op);
+  return true;
+}
+
 void Program::LateSizes::check_guards() const {
   for (const Guard& guard : program_.guards_) {
     if (is_outside_ && (!knows(guard.a) || !knows(guard.b))) continue;  // the other part's
-    if (is_outside_ && guard.how == "==" && guard.answer) {
+    if (is_outside_ && guard.how == "==" && guard.answer && !is_real(guard.a)) {
       const int64_t a = whole(guard.a, specs_, calculate_outside);
       const int64_t b = whole(guard.b, specs_, calculate_outside);
       Program* const outer = recorded_program_of(a, b);
       if (outer != nullptr && outer->agree(a, b, guard.place, guard.op)) continue;
     }
-    program_.check(guard, specs_, is_outside_ ? calculate_outside : calculate_size);
+    if (is_outside_ && !guard.op.empty() && assume_outside(guard)) continue;
+    program_.check(guard, specs_, is_outside_ ? calculate_outside : calculate_number);
   }
 }
 

@@ -35,6 +35,7 @@ class Program::LateSizes {
   void find_others(const std::vector<Ref<Value>>& values);
   bool knows(const AttrExpr& expr) const { return are_known(expr, specs_); }
   void check(const Step& step) const;
+  bool assume_outside(const Guard& guard) const;
 
   const Program& program_;
   std::vector<Spec> specs_;  // of all variables

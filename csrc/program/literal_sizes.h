@@ -16,4 +16,16 @@ struct LiteralSizes {
   const bool before;
 };
 
+// While an op is inferred with the witnesses of a program: programs that it holds are bound to
+// these, second ones included, which nobody can tell from other numbers.
+inline thread_local bool infers_by_witnesses = false;
+
+struct ByWitnesses {
+  ByWitnesses() : before(std::exchange(infers_by_witnesses, true)) {}
+  ~ByWitnesses() { infers_by_witnesses = before; }
+  ByWitnesses(const ByWitnesses&) = delete;
+  ByWitnesses& operator=(const ByWitnesses&) = delete;
+  const bool before;
+};
+
 }  // namespace tensorlike

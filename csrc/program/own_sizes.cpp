@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "op/divisions.h"
 #include "program/literal_sizes.h"
 #include "program/named_sizes.h"
 #include "program/program.h"
@@ -23,12 +24,28 @@ Witness Program::dimension(int variable, int index) const {
   return {found.spec.shape[at(index)], found.other.shape[at(index)]};
 }
 
+const Program::OwnSize* Program::find_own(const std::string& text) const {
+  const auto found = std::find_if(own_.begin(), own_.end(),
+                                  [&](const OwnSize& own) { return text_of(own.expr) == text; });
+  return found == own_.end() ? nullptr : &*found;
+}
+
+Witness Program::witness_of_own(const AttrExpr& expr) const {
+  if (const OwnSize* own = find_own(text_of(expr))) return own->witness;
+  const auto whole_at = [&](Side side) {
+    return std::get<int64_t>(number_at(side, expr).value_or(int64_t{0}));
+  };
+  return {whole_at(Side::kFirst), whole_at(Side::kSecond)};
+}
+
 Witness Program::witness_of(const AttrExpr& expr) const {
   if (expr.kind == AttrExpr::Kind::kDim) return dimension(expr.slot, expr.dim);
   if (expr.kind == AttrExpr::Kind::kLiteral) {
     const int64_t number = std::get<int64_t>(expr.literal);
     return {number, number};
   }
+  const bool is_own_kind = reads_reals(expr) || expr.attr == "minimum" || expr.attr == "maximum";
+  if (is_own_kind) return witness_of_own(expr);
   const Witness a = witness_of(expr.parts[0]), b = witness_of(expr.parts[1]);
   const Witness made{calculate_size(expr.attr, a.first, b.first),
                      calculate_size(expr.attr, a.second, b.second)};
@@ -55,6 +72,7 @@ int64_t Program::number_at(Side side, Witness size, std::span<const Equality> eq
 }
 
 Attr Program::attr_at(Side side, const AttrExpr& expr, std::span<const Equality> equal) const {
+  if (is_real(expr)) return real_at(side, expr);
   if (expr.kind != AttrExpr::Kind::kTuple) return number_at(side, witness_of(expr), equal);
   std::vector<int64_t> out;
   for (const AttrExpr& part : expr.parts) out.push_back(number_at(side, witness_of(part), equal));
@@ -76,6 +94,7 @@ Specs Program::infer_at(Side side, const Step& step, std::span<const Equality> e
     }
     given.push_back(std::move(spec));
   }
+  const ByWitnesses all;
   const bool is_as_recorded = side == Side::kFirst && equal.empty();
   return infer_any(is_as_recorded ? *step.op : *op_at(side, step, equal), given);
 }
@@ -116,10 +135,50 @@ Program::Made Program::made_by(const Step& step) const {
   try {
     return infer(step, {});
   } catch (const Error&) {
-    const auto equal = equal_for(step, {});
-    if (!equal) throw;
-    return infer(step, *equal);
+    if (const auto equal = equal_for(step, {})) return infer(step, *equal);
+    std::vector<Guard> assumed;
+    auto made = made_by_dividing(step, assumed);
+    const auto is_known = [&](const Guard& guard) { return is_required(guard); };
+    if (!made || !std::all_of(assumed.begin(), assumed.end(), is_known)) throw;
+    return std::move(*made);
   }
+}
+
+std::optional<Program::Made> Program::made_by_dividing(const Step& step,
+                                                       std::vector<Guard>& assumed) const {
+  std::vector<Division> noted;
+  const NotedDivisions all(noted);
+  std::optional<Made> made;
+  try {
+    made = infer(step, {});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const size_t half = noted.size() / 2;  // by the first witnesses, then by the second ones
+  if (noted.size() % 2 != 0) return std::nullopt;
+  for (size_t i = 0; i < half; ++i) {
+    const Division &first = noted[i], &second = noted[half + i];
+    if (first.count % first.parts == 0 && second.count % second.parts == 0) continue;
+    const Operand count = Witness{first.count, second.count};
+    const Operand parts = Witness{first.parts, second.parts};
+    AttrExpr rest = arithmetic("remainder", {expression_of(count), expression_of(parts)});
+    const bool is_told = rest.parts[0].kind != AttrExpr::Kind::kLiteral;
+    if (!is_told) return std::nullopt;
+    assumed.push_back(
+        {std::move(rest), literal(int64_t{0}), "==", true, step.place, step.op->name()});
+  }
+  return made;
+}
+
+// What comes out is told from other sizes by how it was divided.
+bool Program::assume_divides(const Step& step) {
+  std::vector<Guard> assumed;
+  if (origin_ || !made_by_dividing(step, assumed) || assumed.empty()) return false;
+  for (Guard& guard : assumed) {
+    (void)calculate(arithmetic("floor_divide", guard.a.parts));
+    require(std::move(guard));
+  }
+  return true;
 }
 
 const Program::OwnSize* Program::own_size(const Witness& inferred) const {
@@ -167,7 +226,9 @@ uint64_t Program::roots_of(const Step& step) const {
     }
   }
   for (const auto& [index, expr] : step.exprs) {
-    for (const AttrExpr& part : parts_of(expr)) out |= extent_or_all(witness_of(part)).roots;
+    for (const AttrExpr& part : parts_of(expr)) {
+      out |= reads_reals(part) ? ~uint64_t{0} : extent_or_all(witness_of(part)).roots;
+    }
   }
   return out;
 }

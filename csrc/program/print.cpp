@@ -1,9 +1,21 @@
 // Programs as text, a line for each input, captured value and op.
+#include <set>
+
 #include "op/registry.h"
 #include "program/holder.h"
 #include "program/program.h"
 
 namespace tensorlike {
+
+// As Python writes it between two numbers; empty: in front of them.
+static std::string sign_of(std::string_view how) {
+  if (how == "add") return "+";
+  if (how == "multiply") return "*";
+  if (how == "divide") return "/";
+  if (how == "floor_divide") return "//";
+  if (how == "remainder") return "%";
+  return how == "pow" ? "**" : "";
+}
 
 std::string Program::text_of(const AttrExpr& expr) const {
   switch (expr.kind) {
@@ -19,17 +31,25 @@ std::string Program::text_of(const AttrExpr& expr) const {
              std::to_string(expr.dim) + "]";
     }
     case AttrExpr::Kind::kArithmetic: {
+      const std::string sign = sign_of(expr.attr);
+      if (sign.empty()) {
+        std::string out = expr.attr + "(";
+        for (size_t i = 0; i < expr.parts.size(); ++i) {
+          out += (i > 0 ? ", " : "") + text_of(expr.parts[i]);
+        }
+        return out + ")";
+      }
       const bool is_sum = expr.attr == "add";
       const auto part = [&](const AttrExpr& one, bool is_behind) {
         const bool is_plain = one.kind != AttrExpr::Kind::kArithmetic || is_sum ||
-                              (!is_behind && one.attr == expr.attr);
+                              sign_of(one.attr).empty() ||
+                              (!is_behind && one.attr == expr.attr && expr.attr != "pow");
         return is_plain ? text_of(one) : "(" + text_of(one) + ")";
       };
       const std::string a = part(expr.parts[0], false);
       const std::string b = part(expr.parts[1], true);
-      if (expr.attr == "floor_divide") return a + " // " + b;
-      if (expr.attr == "remainder") return a + " % " + b;
-      if (!is_sum) return a == "-1" ? "-" + b : a + " * " + b;
+      if (!is_sum && expr.attr == "multiply" && a == "-1") return "-" + b;
+      if (!is_sum) return a + " " + sign + " " + b;
       const bool is_less = b.starts_with('-');
       return a + (is_less ? " - " + b.substr(1) : " + " + b);
     }
@@ -113,14 +133,39 @@ std::vector<std::string> Program::lines() const {
     out.push_back(std::move(made));
   }
   steps_before(variables_.size());
-  for (const Guard& guard : guards_) {
-    if (guard.op.empty()) continue;
-    const std::string where = guard.place.empty() ? guard.op : guard.op + ", " + guard.place;
-    out.push_back("assumes " + text_of(guard.a) + " == " + text_of(guard.b) + "  # " + where);
-  }
+  for (std::string& line : assumptions()) out.push_back("assumes " + std::move(line));
   for (const auto& [state, value] : assigned_) {
     out.push_back(variables_[static_cast<size_t>(state)].name + " <- " +
                   variables_[static_cast<size_t>(value)].name);
+  }
+  return out;
+}
+
+std::string Program::text_of(const Guard& guard) const {
+  std::string a = text_of(guard.a), b = text_of(guard.b), how = guard.how;
+  if (!guard.answer && how != "==") {  // not a < b is b <= a
+    std::swap(a, b);
+    how = how == "<" ? "<=" : "<";
+  }
+  return a + " " + (!guard.answer && how == "==" ? "!=" : how) + " " + b;
+}
+
+// Of those that are there twice, as in a program that was read from a file, the one that an op
+// has made.
+std::vector<std::string> Program::assumptions() const {
+  std::vector<std::string> out;
+  std::set<std::string> told;
+  for (const bool is_of_op : {true, false}) {
+    for (const Guard& guard : guards_) {
+      const bool is_known =
+          guard.a.kind == AttrExpr::Kind::kLiteral && guard.b.kind == AttrExpr::Kind::kLiteral;
+      if (is_known || guard.op.empty() == is_of_op) continue;
+      std::string line = text_of(guard);
+      if (!told.insert(line).second) continue;
+      const bool has_both = is_of_op && !guard.place.empty();
+      const std::string where = guard.op + (has_both ? ", " : "") + guard.place;
+      out.push_back(where.empty() ? line : line + "  # " + where);
+    }
   }
   return out;
 }

@@ -17,6 +17,8 @@
 namespace tensorlike {
 namespace {
 
+constexpr size_t kMostDigits = 18;
+
 // Whether a size of a value from outside is one that is not known. A fraction of another program's
 // is a number like any other, which arrays that have nothing to do with it may have.
 bool is_unknown(int64_t size, const Program& program) {
@@ -50,6 +52,7 @@ Program::~Program() {
     }
   }
   for (const OwnSize& own : own_) release_witness(own.witness);
+  for (const Real& real : reals_) release_real(real.stands);
 }
 
 int Program::add(Variable variable) {
@@ -212,7 +215,7 @@ void Program::calculate_again(Step& step) {
 Program::Made Program::made_of(const Step& step) try {
   return made_by(step);
 } catch (const Error&) {
-  if (!assume_equal(step)) throw;
+  if (!assume_divides(step) && !assume_equal(step)) throw;
   return made_by(step);
 }
 
@@ -282,11 +285,34 @@ bool Program::is_of_second_witnesses(int64_t number) const {
   });
 }
 
+// Numbers that are made of sizes, as somebody would write them.
 std::string Program::with_names(std::string message) const {
-  for (const Base& base : bases_) {
-    message = replaced(std::move(message), std::to_string(base.witness.first), text_of(base.expr));
+  for (const Real& real : reals_) {
+    message = replaced(std::move(message), to_string(Attr(real.stands)), text_of(real.expr));
   }
-  return message;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  for (size_t at = 0; at < message.size();) {
+    size_t end = at;
+    while (end < message.size() && is_digit(message[end])) ++end;
+    const bool is_number = end > at && end - at <= kMostDigits;
+    const auto text = is_number ? text_of_number(std::stoll(message.substr(at, end - at)))
+                                : std::optional<std::string>();
+    if (end == at) ++end;
+    out += text.value_or(message.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+std::optional<std::string> Program::text_of_number(int64_t number) const {
+  const auto [first, last] = base_numbers_.equal_range(number);
+  if (first != last) return text_of(bases_[at(first->second)].expr);
+  for (const Base& base : bases_) {
+    const auto found = multiple_of(number, base.witness.first);
+    if (found) return text_of(expression(base.expr, *found));
+  }
+  return std::nullopt;
 }
 
 void Program::rethrow(const Error& error, const std::string& place) const {

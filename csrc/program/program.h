@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "program/calculate.h"
 #include "program/draws.h"
 #include "program/sizes.h"
 #include "tensor/value.h"
@@ -25,11 +26,6 @@ struct ProgramFile;
 
 // The number of a variable or a step as a place in a list of them.
 inline size_t at(int number) { return static_cast<size_t>(number); }
-
-// What sizes are calculated by: add, multiply, floor_divide, remainder, as Python has them.
-// ErrorKind::kOverflow for what is no size.
-int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
-using CalculateSize = int64_t (*)(const std::string& how, int64_t a, int64_t b);
 
 class Program : public RefCounted {
  public:
@@ -100,7 +96,7 @@ class Program : public RefCounted {
   }
   // What somebody asked of numbers that stand for unknown sizes, and was told by the witnesses;
   // `bind` refuses sizes for which the answer is another. `how` is one of == < <=.
-  bool compare(int64_t a, int64_t b, const std::string& how, std::string place);
+  bool compare(const SizeNumber& a, const SizeNumber& b, const std::string& how, std::string place);
   // The same where the answer is known, as it is of a program that was saved.
   struct Guard {
     AttrExpr a, b;
@@ -109,14 +105,26 @@ class Program : public RefCounted {
     std::string place;
     std::string op = {};  // that wanted sizes to be equal; empty: somebody asked
   };
-  void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
+  // `op` is the one that assumes it; empty: somebody asked.
+  void require(const SizeNumber& a, const SizeNumber& b, const std::string& how, bool answer,
+               std::string place, std::string op = {});
   void require(Guard guard);
   struct Schedule;  // schedule.h
   class Updating;
   const std::vector<Guard>& guards() const { return guards_; }
-  // What comes out where somebody calculates with sizes, or numbers: see calculate_size.
+  // A number that somebody calculates with: a size, or one with a fraction, which may stand for
+  // what was calculated before.
+  using Operand = std::variant<Witness, double>;
+  // What comes out where somebody calculates with sizes, or numbers: see calculate_number.
   // ErrorKind::kShape where it cannot be told from others.
-  Witness calculate(const std::string& how, const Witness& a, const Witness& b);
+  Operand calculate(const std::string& how, std::span<const Operand> parts);
+  // Whether two numbers, of which one is made of its sizes, are equal: taken for equal if they may
+  // be.
+  bool agree(int64_t a, int64_t b, const std::string& place, const std::string& op);
+  // What a number with a fraction stands for; null: it is what it is.
+  const AttrExpr* real_expression(double number) const;
+  // How a number is made of sizes; none where it is not known, or of none.
+  std::optional<AttrExpr> expression_for(const Operand& number) const;
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
 
@@ -184,6 +192,8 @@ class Program : public RefCounted {
   std::string describe(const Step& step) const;
   std::string line(const Step& step) const;
   std::vector<std::string> lines() const;
+  // What a program takes for granted of its sizes: "h == 2 * _1.shape[2]  # Concat, unet.py:12".
+  std::vector<std::string> assumptions() const;
   // "x, _1"
   std::string names_of(const std::vector<int>& numbers) const;
   // All lines, then the programs that are parts of it, and those that its ops hold.
@@ -231,6 +241,11 @@ class Program : public RefCounted {
     AttrExpr expr;
     Extent extent = {};
   };
+  // A number with a fraction that follows from sizes, and what stands for it in attributes.
+  struct Real {
+    double stands;
+    AttrExpr expr;
+  };
   // Two sizes that an op wanted to be equal; the guard says so.
   struct Equality {
     Witness from, to;
@@ -263,7 +278,7 @@ class Program : public RefCounted {
   void set_aside(const std::vector<size_t>& steps);
   void take_back(std::span<const int> variables);
   void check(const Guard& guard, std::span<const Spec> specs,
-             CalculateSize calculate = calculate_size) const;
+             CalculateNumber calculate = calculate_number) const;
   // What a step gives for sizes that stand for others, by what was recorded. False: it is not said.
   bool spec_as_recorded(const Step& step, std::vector<Spec>& specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
@@ -281,7 +296,16 @@ class Program : public RefCounted {
   void open_sizes(Specs& specs, Specs& others);
   Witness dimension(int variable, int index) const;
   Witness witness_of(const AttrExpr& expr) const;
-  Witness calculate(const AttrExpr& expr);
+  Witness calculate_sizes(const std::string& how, const Witness& a, const Witness& b);
+  Operand calculate(const AttrExpr& expr);
+  Witness calculate_whole(AttrExpr expr);
+  double calculate_real(AttrExpr expr);
+  AttrExpr expression_of(const Operand& number) const;
+  // What an expression comes to by the witnesses; none where these have no such value.
+  std::optional<SizeNumber> number_at(Side side, const AttrExpr& expr) const;
+  double real_at(Side side, const AttrExpr& expr) const;
+  const OwnSize* find_own(const std::string& text) const;
+  Witness witness_of_own(const AttrExpr& expr) const;
   int64_t number_at(Side side, Witness size, std::span<const Equality> equal) const;
   Attr attr_at(Side side, const AttrExpr& expr, std::span<const Equality> equal) const;
   Ref<const Op> op_at(Side side, const Step& step, std::span<const Equality> equal) const;
@@ -303,13 +327,18 @@ class Program : public RefCounted {
                                                  std::span<const Equality> pairs) const;
   // Takes sizes for equal that may be; false: it is no such step.
   bool assume_equal(const Step& step);
-  // As made_by, by what is taken for equal if it has to be.
+  // As made_by, by what is taken for equal, or for divisible, if it has to be.
   Made made_of(const Step& step);
+  // By what is divided, and need not leave nothing; none: nothing is.
+  std::optional<Made> made_by_dividing(const Step& step, std::vector<Guard>& assumed) const;
+  bool assume_divides(const Step& step);
+  bool is_required(const Guard& guard) const;
   void calculate_again(Step& step);
   std::vector<MetSize> sizes_met(const Step& step) const;
   bool may_be_equal(const Witness& a, const Witness& b) const;
   bool is_root(const Witness& size) const;
   bool is_taken_for(const Witness& a, const Witness& b) const;
+  bool is_taken_for_equal(const SizeNumber& a, const SizeNumber& b) const;
   Equality towards_root(const Witness& a, const Witness& b) const;
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
@@ -321,14 +350,13 @@ class Program : public RefCounted {
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
   [[noreturn]] void refuse_sizes(const Step& step, int output, const Dims& found) const;
-  // Whether two numbers, of which one is made of its sizes, are equal: taken for equal if they may
-  // be.
-  bool agree(int64_t a, int64_t b, const std::string& place, const std::string& op);
   std::vector<int> finish(Step step, const Specs& specs, const Specs& others);
   // An error in terms of the program: its own names of sizes, and the line of the step.
   [[noreturn]] void rethrow(const Error& error, const std::string& place) const;
   std::string with_names(std::string message) const;
+  std::optional<std::string> text_of_number(int64_t number) const;
   std::string text_of(const AttrExpr& expr) const;
+  std::string text_of(const Guard& guard) const;
 
   std::vector<Variable> variables_;
   std::deque<Step> steps_;  // whose elements stay where they are while others are added
@@ -343,6 +371,7 @@ class Program : public RefCounted {
   std::vector<Root> roots_;
   std::vector<Root> found_;  // sizes that follow from elements
   std::vector<OwnSize> own_;
+  std::vector<Real> reals_;
   std::vector<Equality> equal_;
   std::vector<Base> bases_;
   std::vector<Base> calculated_;
@@ -365,13 +394,14 @@ Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values);
 
 // The attribute, or the number, for variables of these specs.
 Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables,
-              CalculateSize calculate = calculate_size);
+              CalculateNumber calculate = calculate_number);
+SizeNumber number_of(const AttrExpr& expr, std::span<const Spec> variables,
+                     CalculateNumber calculate = calculate_number);
 int64_t whole(const AttrExpr& expr, std::span<const Spec> variables,
-              CalculateSize calculate = calculate_size);
+              CalculateNumber calculate = calculate_number);
 // The op with attributes for variables of these specs; the step's own where it has no expressions.
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables,
-                     CalculateSize calculate = calculate_size);
-bool is_size_arithmetic(std::string_view how);
+                     CalculateNumber calculate = calculate_number);
 
 // What whoever embeds the core knows of programs: the tensor-like that stands for a variable, and
 // how an op is printed that was written elsewhere.

@@ -326,8 +326,9 @@ class FileReader {
       Attr found = evaluate(expr, place.known_specs());
       if (std::holds_alternative<double>(attr->second)) {
         const auto* whole = std::get_if<int64_t>(&found);
-        if (whole == nullptr) fail(ErrorKind::kArgument, "a number must not be a list of sizes");
-        found = static_cast<double>(*whole);
+        if (whole != nullptr) found = static_cast<double>(*whole);
+        const bool is_number = std::holds_alternative<double>(found);
+        if (!is_number) fail(ErrorKind::kArgument, "a number must not be a list of sizes");
       }
       attr->second = std::move(found);
       exprs.emplace_back(index, std::move(expr));

@@ -8,6 +8,7 @@ int read_variable(const Program& program, const Json::Value& value) {
 }
 
 AttrExpr read_expression(const Program& program, const Json::Value& value, bool may_be_tuple) {
+  if (value.is(Json::Kind::kFloat)) return literal(value.number("a number"));
   if (!value.is(Json::Kind::kList)) return literal(value.integer("a size"));
   const Json::Parts parts = value.list("an expression");
   if (parts.size() == 0) fail(ErrorKind::kArgument, "an expression must say what it is");
@@ -20,10 +21,11 @@ AttrExpr read_expression(const Program& program, const Json::Value& value, bool 
     return dim_of(slot, static_cast<int>((*++at).integer("a dimension", 0, rank - 1)));
   }
   const bool is_tuple = kind == "tuple" && may_be_tuple;
-  const bool is_sum = is_size_arithmetic(kind) && parts.size() == 3;
+  const bool is_sum = is_calculation(kind, parts.size() - 1);
   if (!is_tuple && !is_sum) {
     fail(ErrorKind::kArgument,
-         "an expression must be a size, a sum, a product, a quotient, a remainder or a tuple");
+         "an expression must be a size, a tuple, or what a function that is known makes of such",
+         said::got(kind));
   }
   std::vector<AttrExpr> found;
   for (++at; at != parts.end(); ++at) found.push_back(read_expression(program, *at, false));
@@ -31,7 +33,11 @@ AttrExpr read_expression(const Program& program, const Json::Value& value, bool 
 }
 
 void read_guard(Program& program, const Json::Value& value) {
-  auto part = value.list("a guard of five parts", 5).begin();
+  const Json::Parts parts = value.list("a guard");
+  if (parts.size() != 5 && parts.size() != 6) {
+    fail(ErrorKind::kArgument, "a guard must have five parts, or six", said::got(parts.size()));
+  }
+  auto part = parts.begin();
   Program::Guard guard;
   guard.a = read_expression(program, *part, false);
   guard.b = read_expression(program, *++part, false);
@@ -41,6 +47,7 @@ void read_guard(Program& program, const Json::Value& value) {
   }
   guard.answer = (*++part).flag("an answer");
   guard.place = (*++part).text("a line");
+  if (parts.size() == 6) guard.op = (*++part).text("the name of an op");
   program.require(std::move(guard));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/place.h"
 
@@ -11,7 +12,10 @@ namespace {
 constexpr double kExact = 1e-12;        // of a number that is whole but for rounding
 constexpr double kMostTimes = 1 << 24;  // of a product of sizes, in a number
 constexpr int64_t kMostFractions = 8;
-constexpr int64_t kNear = 2;  // of a count, of which a rule takes one or two away
+constexpr int kMostPartsOfReal = 8;
+constexpr double kMostTimesOfReal = 64;
+constexpr double kLastBits = 1e-14;  // by which what stands for a number is told
+constexpr int64_t kNear = 2;         // of a count, of which a rule takes one or two away
 
 }  // namespace
 
@@ -89,6 +93,13 @@ bool Reader::is_fraction(int64_t number) const {
 }
 
 std::optional<AttrExpr> Reader::read(double number) {
+  if (const AttrExpr* known = program_.real_expression(number)) return *known;
+  if (const AttrExpr* known = program_.real_expression(-number)) {
+    return arithmetic("multiply", {literal(int64_t{-1}), *known});
+  }
+  const Program* const owner = live_witnesses > 0 ? program_of(number) : nullptr;
+  if (owner != nullptr) refuse("is made of another program's size");
+  if (is_made_of_reals(number)) refuse("was made of one with a fraction that follows from a size");
   if (!(std::fabs(number) < 0x1p62)) return std::nullopt;
   // Rounded as it is there, it may be one more or less.
   if (std::fabs(number) >= 0x1p53) {
@@ -100,6 +111,32 @@ std::optional<AttrExpr> Reader::read(double number) {
   }
   if (is_made_of_sizes(number)) refuse("is made of an unknown size by a division or a root");
   return std::nullopt;
+}
+
+// Of what stands for a number with a fraction, and has been calculated with.
+bool Reader::is_made_of_reals(double number) const {
+  if (number == 0 || !std::isfinite(number)) return false;
+  const auto is_simple = [](double factor) {
+    for (int parts = 1; parts <= kMostPartsOfReal; ++parts) {
+      const double scaled = factor * parts;
+      const double whole = std::nearbyint(scaled);
+      const bool is_it = whole != 0 && std::fabs(whole) <= kMostTimesOfReal;
+      if (is_it && std::fabs(scaled - whole) <= kLastBits * std::fabs(scaled)) return true;
+    }
+    return false;
+  };
+  return std::any_of(program_.reals_.begin(), program_.reals_.end(), [&](const auto& real) {
+    for (const double made : {number, 1 / number, number * number, 1 / (number * number),
+                              std::sqrt(std::fabs(number))}) {
+      for (const double rest : {0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5}) {
+        const double left = made - rest;
+        const bool is_told = std::fabs(left) > kLastBits * std::fabs(rest);
+        if (is_told && std::isfinite(left) && is_simple(left / real.stands)) return true;
+      }
+    }
+    return static_cast<float>(number) == static_cast<float>(real.stands) &&
+           number == static_cast<double>(static_cast<float>(number));
+  });
 }
 
 bool Reader::is_nearly_made_of_sizes(double number) const {
@@ -141,25 +178,52 @@ void Reader::refuse(const std::string& why) const {
        said::fix("give the size a number, or say it by values: mean(x), zeros_like(x)"));
 }
 
-bool holds(int64_t a, int64_t b, std::string_view how) {
-  if (how == "==") return a == b;
-  return how == "<" ? a < b : a <= b;
+bool holds(const SizeNumber& a, const SizeNumber& b, std::string_view how) {
+  return std::visit(
+      [&](auto x, auto y) {
+        using Both = std::common_type_t<decltype(x), decltype(y)>;
+        const auto p = static_cast<Both>(x), q = static_cast<Both>(y);
+        if (how == "==") return p == q;
+        return how == "<" ? p < q : p <= q;
+      },
+      a, b);
 }
 
-bool Program::compare(int64_t a, int64_t b, const std::string& how, std::string place) {
-  const bool answer = holds(a, b, how);
+bool Program::is_taken_for_equal(const SizeNumber& a, const SizeNumber& b) const {
+  const auto *x = std::get_if<int64_t>(&a), *y = std::get_if<int64_t>(&b);
+  if (x == nullptr || y == nullptr) return false;
+  const auto p = witness_of(*x), q = witness_of(*y);
+  return p && q && is_taken_for(*p, *q);
+}
+
+bool Program::compare(const SizeNumber& a, const SizeNumber& b, const std::string& how,
+                      std::string place) {
+  if (how == "==" && is_taken_for_equal(a, b)) return true;
+  const auto value_of = [&](const SizeNumber& number) {
+    const auto* const real = std::get_if<double>(&number);
+    const AttrExpr* const expr = real != nullptr ? real_expression(*real) : nullptr;
+    return expr != nullptr ? number_at(Side::kFirst, *expr).value_or(number) : number;
+  };
+  const bool answer = holds(value_of(a), value_of(b), how);
   require(a, b, how, answer, std::move(place));
   return answer;
 }
 
-void Program::require(int64_t a, int64_t b, const std::string& how, bool answer,
-                      std::string place) {
+void Program::require(const SizeNumber& a, const SizeNumber& b, const std::string& how, bool answer,
+                      std::string place, std::string op) {
   Reader reader(*this, nullptr);
-  const auto expression_of = [&](int64_t number) {
-    const auto found = reader.read(number);
-    return found ? *found : literal(number);
+  const auto expression_of = [&](const SizeNumber& number) {
+    const auto found = std::visit([&](auto value) { return reader.read(value); }, number);
+    return found ? *found : literal_of(number);
   };
-  require({expression_of(a), expression_of(b), how, answer, std::move(place)});
+  require({expression_of(a), expression_of(b), how, answer, std::move(place), std::move(op)});
+}
+
+bool Program::is_required(const Guard& guard) const {
+  return std::any_of(guards_.begin(), guards_.end(), [&](const Guard& known) {
+    return known.how == guard.how && known.answer == guard.answer &&
+           text_of(known.a) == text_of(guard.a) && text_of(known.b) == text_of(guard.b);
+  });
 }
 
 void Program::require(Guard guard) {

@@ -9,7 +9,7 @@
 namespace tensorlike {
 
 // What a comparison of two numbers says: one of == < <=.
-bool holds(int64_t a, int64_t b, std::string_view how);
+bool holds(const SizeNumber& a, const SizeNumber& b, std::string_view how);
 
 // So many times a size, and a number.
 AttrExpr expression(const AttrExpr& base, const Multiple& multiple);
@@ -29,14 +29,15 @@ class Reader {
 
   // The expression that a number is; none for one that is what it is.
   std::optional<AttrExpr> read(int64_t number);
+  std::optional<AttrExpr> read(double number);
 
  private:
-  std::optional<AttrExpr> read(double number);
   std::optional<AttrExpr> read(const std::vector<int64_t>& numbers);
   // Whether it looks like a fraction of a number that was made of an unknown size.
   bool is_fraction(int64_t number) const;
   bool is_made_of_sizes(double number) const;
   bool is_nearly_made_of_sizes(double number) const;
+  bool is_made_of_reals(double number) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   const Program& program_;

@@ -101,6 +101,12 @@ Inferring::~Inferring() { infers = before_; }
 
 bool run_all(bool is_set) { return std::exchange(runs_all, is_set); }
 
+// The program that is recorded, and calculates what a number with a fraction stands for.
+static Program* program_of_real(double number) {
+  Program* const owner = program_of(number);
+  return owner != nullptr && owner->is_recorded ? owner : nullptr;
+}
+
 bool append_creation(const Op& op, Args args, Values& out) {
   if (runs_all) return false;
   Program* program = nullptr;
@@ -110,7 +116,9 @@ bool append_creation(const Op& op, Args args, Values& out) {
   };
   for (const Attr& attr : op.attrs) {
     if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
-    if (const auto* number = std::get_if<double>(&attr); number && std::fabs(*number) < 0x1p53) {
+    const auto* number = std::get_if<double>(&attr);
+    if (number != nullptr && program == nullptr) program = program_of_real(*number);
+    if (number != nullptr && std::fabs(*number) < 0x1p53) {
       if (*number == std::trunc(*number)) look(static_cast<int64_t>(*number));
     }
     if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {

@@ -57,7 +57,10 @@ std::vector<int> Search::terms_of_step(const Program::Step& step, Meanings& mean
   for (int input : step.inputs) args.push_back(meanings.of[at(input)]);
   const ConstOp* constant = as_constant(*step.op);
   const bool is_array = constant != nullptr && constant->array;  // which no two share
-  if (is_pure(*step.op) && !args.empty() && !is_array) {
+  // What stands for a number with a fraction is none to calculate with.
+  const bool is_real = std::any_of(step.exprs.begin(), step.exprs.end(),
+                                   [](const auto& entry) { return reads_reals(entry.second); });
+  if (is_pure(*step.op) && !args.empty() && !is_array && !is_real) {
     try {
       found = meanings.terms.apply(*op_for(step, meanings.specs), args);
     } catch (const Error&) {

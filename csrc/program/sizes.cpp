@@ -1,6 +1,7 @@
 #include "program/sizes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -23,6 +24,11 @@ constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no pla
 constexpr int64_t kMostOwnTimes = 8;  // a size that follows from others is as much of one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
+constexpr double kLeastReal = 0x1p-40;  // what stands for a number with a fraction
+constexpr double kLargestReal = 0x1p60;
+constexpr double kRealsApart = 0x1p-44;             // of 1
+constexpr double kNextToIt = 1.000'618'033'988'75;  // so that in single precision it is no other
+constexpr int64_t kRealsTold = 1 << 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
 constexpr int64_t kMostFactorWithRest = 4096;
 
@@ -30,6 +36,8 @@ struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::map<int64_t, int64_t> inferred;  // what those that follow from others came out as
+  std::map<double, Program*> reals;
+  int64_t reals_taken = 0;
   std::set<int64_t> written;
   std::vector<int64_t> primes;
   int collects_at = kManyWitnesses;
@@ -193,6 +201,31 @@ void release_witness(const Witness& witness) {
                 [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
   if (live_witnesses > 0) return;
   state().written.clear();
+}
+
+double take_real(Program& owner, double about) {
+  const std::lock_guard lock(state().mutex);
+  const double size = std::fabs(about);
+  if (!(size >= kLeastReal)) about = kLeastReal;
+  if (!(size <= kLargestReal)) about = std::signbit(about) ? -kLargestReal : kLargestReal;
+  double made = about;
+  do {
+    const int64_t turn = ++state().reals_taken % kRealsTold;
+    made = about * (kNextToIt + static_cast<double>(2 * turn + 1) * kRealsApart);
+  } while (state().reals.contains(made));
+  state().reals[made] = &owner;
+  return made;
+}
+
+void release_real(double number) {
+  const std::lock_guard lock(state().mutex);
+  state().reals.erase(number);
+}
+
+Program* program_of(double number) {
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().reals.find(number);
+  return found == state().reals.end() ? nullptr : found->second;
 }
 
 static Program* owner_of(int64_t number) {

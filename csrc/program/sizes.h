@@ -40,8 +40,16 @@ Witness take_witness(Program& owner);
 Witness take_witness_below(Program& owner, const Witness& numbers);
 void release_witness(const Witness& witness);
 
+// What stands for a number with a fraction that follows from sizes: about as large as that, and no
+// number that anybody would write, in single precision either. It stays the program's until that
+// lets it go.
+double take_real(Program& owner, double about);
+void release_real(double number);
+
 // The program whose unknown size a number is made of; null for none.
 Program* program_of(int64_t number);
+// The same of one with a fraction, which stands for what a program calculates.
+Program* program_of(double number);
 // Whether a number stands for an unknown size of some program, as either of its witnesses.
 bool stands_for(int64_t number);
 

@@ -161,7 +161,9 @@ class Writer {
       out_.list();
       write_expression(place, guard.a);
       write_expression(place, guard.b);
-      out_.text(guard.how).flag(guard.answer).text(guard.place).end();
+      out_.text(guard.how).flag(guard.answer).text(guard.place);
+      if (!guard.op.empty()) out_.text(guard.op);
+      out_.end();
     }
     out_.end();
     if (!place.program.draws.empty()) {

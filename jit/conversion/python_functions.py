@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ from ... import _C
 from ... import functional as F
 from ...imperative import Size, Tensor
 from ...imperative.blocks import is_symbolic
+from ...imperative.sizes import calculated
 from .program_effects import Print, effect
 from .slots import met
 
@@ -121,8 +124,14 @@ def _len(x: Any) -> Any:
     return x.shape[0] if is_staged(x) and x.shape else len(x)
 
 
+# What numbers made of sizes are as integers and floats.
+_CASTS: dict[Any, Callable[[Any], Any]] = {int: math.trunc, float: lambda size: size * 1.0}
+
+
 def _cast(kind: Any, dtype: Any, one: str) -> Callable[..., Any]:
     def cast(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Size) and kind in _CASTS:
+            return _CASTS[kind](args[0])
         if len(args) == 1 and not kwargs and is_staged(args[0]):
             x = Tensor(args[0])
             if kind is bool:
@@ -150,17 +159,39 @@ def _print(*values: Any, **options: Any) -> None:
     effect(Print(parts, options), *(x for x in values if is_staged(x)))
 
 
-def _extreme(function: Any, pairwise: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _extreme(function: Any, how: str, pairwise: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def extreme(*args: Any, **kwargs: Any) -> Any:
         items = args if len(args) > 1 else args[0]
-        if kwargs or not isinstance(items, (list, tuple)) or not any(map(is_staged, items)):
+        if kwargs or not isinstance(items, (list, tuple)):
             return function(*args, **kwargs)
-        found = items[0]
-        for item in items[1:]:
-            found = pairwise(found, item)
-        return found
+        if any(map(is_staged, items)):
+            return functools.reduce(pairwise, items)
+        if any(isinstance(x, Size) for x in items) and all(map(_is_whole, items)):
+            return functools.reduce(lambda a, b: calculated(how, a, b), items)
+        return function(*args, **kwargs)
 
     return extreme
+
+
+def _is_whole(x: Any) -> bool:
+    return type(x) is int or (isinstance(x, Size) and not x.is_float)
+
+
+def _of_math(how: str, function: Any) -> Callable[..., Any]:
+    def called(*args: Any) -> Any:
+        is_of_size = any(isinstance(x, Size) for x in args)
+        return calculated(how, *args) if is_of_size else function(*args)
+
+    return called
+
+
+# Those that give a float, of the names that scalar functions of ours have.
+_MATH = {
+    function: _of_math(name, function)
+    for name, function in vars(math).items()
+    if name in _C.function_names() and not name.startswith("is")
+    and name not in ("floor", "ceil", "trunc")
+}  # fmt: skip
 
 
 def _every(items: Any) -> Any:
@@ -185,6 +216,7 @@ REPLACED: dict[Any, Any] = {
     builtins.int: _cast(int, _C.int64, "int64"),
     builtins.float: _cast(float, _C.float32, "float32"),
     builtins.bool: _cast(bool, _C.bool_, "bool"),
-    builtins.min: _extreme(min, F.minimum), builtins.max: _extreme(max, F.maximum),
-    builtins.all: _every, builtins.any: _some,
+    builtins.min: _extreme(min, "minimum", F.minimum),
+    builtins.max: _extreme(max, "maximum", F.maximum),
+    builtins.all: _every, builtins.any: _some, **_MATH,
 }  # fmt: skip

@@ -68,7 +68,8 @@ def test_a_size_is_no_number() -> None:
     assert n * 2 + 1 - n == n + 1
     assert (n * 6) // 3 == n * 2 and (n * 4 + 3) % 4 == 3
     for wrong in (
-        lambda: int(n), lambda: n / 2, lambda: 2 / n, lambda: n // 0, lambda: n % 0,
+        lambda: int(n), lambda: float(n / 2), lambda: n / 0, lambda: n // 0, lambda: n % 0,
+        lambda: n * 1j, lambda: tl.zeros((n / 2,)), lambda: tl.zeros(3)[n / 2 :],
         lambda: range(n), lambda: [0] * n, lambda: math.sqrt(n), lambda: np.zeros(n),
         lambda: tl.tensor([1, 2])[n], lambda: n * Listing().input("y", (None,)).shape[0],
     ):  # fmt: skip

@@ -238,7 +238,7 @@ template <class T>
 inline T quotient_below(T a, T b) {
   using Real = std::conditional_t<sizeof(T) < 4, float, double>;
   const Real divisor = static_cast<Real>(b);
-  const Real half = is_negative(b) ? Real(-0.5) : Real(0.5);
+  const Real half = vm::copysign(Real(0.5), divisor);
   return static_cast<T>(vm::floor((static_cast<Real>(a) + half) * (Real(1) / divisor)));
 }
 
@@ -258,11 +258,12 @@ template <class T>
 inline T wide_quotient_below(T a, T b) {
   using Wide = std::make_unsigned_t<T>;
   constexpr double kMost = std::is_unsigned_v<T> ? 0x1p64 - 2048 : 0x1p63 - 1024;
-  const double reciprocal = 1.0 / static_cast<double>(b);
+  const double divisor = static_cast<double>(b);
+  const double reciprocal = 1.0 / divisor;
   const double near = vm::round(static_cast<double>(a) * reciprocal);
   const T first = static_cast<T>(near < kMost ? near : kMost);
   const Wide rest = static_cast<Wide>(a) - static_cast<Wide>(first) * static_cast<Wide>(b);
-  const double half = is_negative(b) ? -0.5 : 0.5;
+  const double half = vm::copysign(0.5, divisor);
   const double more = (static_cast<double>(static_cast<int64_t>(rest)) + half) * reciprocal;
   const auto second = static_cast<int64_t>(vm::floor(more));
   return static_cast<T>(static_cast<Wide>(first) + static_cast<Wide>(second));

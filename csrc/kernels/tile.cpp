@@ -205,8 +205,8 @@ TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound)
 
 // What a slot holds in all runs.
 void TileRunner::fill(size_t slot, const void* value, size_t size) {
-  const bool is_one = bound_.anywhere_.is_one[slot] != 0 &&
-                      (!bound_.has_rows_ || bound_.in_row_.is_one[slot] != 0);
+  const bool is_one =
+      bound_.anywhere_.is_one[slot] != 0 && (!bound_.has_rows_ || bound_.in_row_.is_one[slot] != 0);
   const int64_t count = is_one ? 1 : std::min(total_, kTile);
   fill_tile(slot_[slot], value, size, count);
 }

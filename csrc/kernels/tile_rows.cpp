@@ -10,7 +10,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kWorthACall = 128;  // elements of a row
+constexpr int64_t kWorthACall = 128;   // elements of a row
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
 

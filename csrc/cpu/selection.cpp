@@ -213,7 +213,7 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
       rank_few(rows, window, positions);
     } else if (window.skip > 0 && k == 1) {
       positions_at<T>(rows, n, window.skip, window.largest, positions, workspace);
-    } else if (window.skip > 0 || k > n / 8 || (sizeof(T) == 4 && n <= kSortedAtOnce)) {
+    } else if (window.skip > 0 || k > n / 8 || n <= kSortedAtOnce) {
       sort_and_cut(rows, n, window, positions, workspace);
     } else {
       select<T>(rows, n, k, window.largest, positions);

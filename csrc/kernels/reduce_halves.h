@@ -47,25 +47,29 @@ struct ReducedHalves {
     }
   }
 
-  // Columns do not meet; rows come as many together as L wants them.
+  // Columns do not meet; rows come as many together as L wants them, and in their order, as memory
+  // has them.
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
     constexpr int64_t kColumns = kPiece / kRowsTogether;
-    alignas(64) float wide[kPiece];
-    for (int64_t at = 0; at < n; at += kColumns) {
-      const int64_t width = std::min(kColumns, n - at);
-      const int64_t together = kPiece / width / kRowsTogether * kRowsTogether;
-      const Half* in = static_cast<const Half*>(x) + at;
-      for (int64_t r = 0; r < count; r += together, in += together * step) {
-        const int64_t some = std::min(together, count - r);
-        const bool are_one = width == step;
-        const int64_t runs = are_one ? 1 : some;
-        const int64_t length = are_one ? some * width : width;
-        for (int64_t k = 0; k < runs; ++k) {
-          convert_halves(wide + k * length, in + k * step, length);
-        }
-        L::rows(static_cast<Acc*>(acc) + at, wide, width, some, width);
+    const Half* in = static_cast<const Half*>(x);
+    const int64_t together = kPiece / std::min(n, kColumns) / kRowsTogether * kRowsTogether;
+    for (int64_t r = 0; r < count; r += together, in += together * step) {
+      const int64_t some = std::min(together, count - r);
+      for (int64_t at = 0; at < n; at += kColumns) {
+        const int64_t width = std::min(kColumns, n - at);
+        some_rows(static_cast<Acc*>(acc) + at, in + at, width, some, step);
       }
     }
+  }
+
+  static void some_rows(Acc* acc, const Half* in, int64_t n, int64_t count, int64_t step) {
+    alignas(64) float wide[kPiece];
+    if (n == step) {
+      convert_halves(wide, in, count * n);
+    } else {
+      for (int64_t r = 0; r < count; ++r) convert_halves(wide + r * n, in + r * step, n);
+    }
+    L::rows(acc, wide, n, count, n);
   }
 
   static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {

@@ -18,7 +18,7 @@ constexpr bool converts_at_once(DType from, DType to) {
   if (is_whole && size_of(from) <= 2 && kind_of(to) == Kind::kFloating) return true;
   if (kind_of(from) == Kind::kComplex && kind_of(to) != Kind::kComplex) return to == DType::kBool;
   const bool both_compute = compute_of(from) == from && compute_of(to) == to;
-  const bool is_wide = from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;
+  const bool is_wide = from == DType::kFloat64 || is_whole;  // than float32 is exact
   const bool rounds_once = is_wide && kind_of(to) == Kind::kFloating && compute_of(to) != to;
   return both_compute || rounds_once || compute_of(from) == to || compute_of(to) == from;
 }

@@ -43,6 +43,8 @@ void find_loops(Scalar& scalar) {
   if (loops == kernel_table().scalars.end()) return;
   auto& found = keep<ScalarLoops>();
   found.loops = loops->second;
+  const auto numbers = kernel_table().numbers.find(scalar.spec.name);
+  if (numbers != kernel_table().numbers.end()) found.numbers = numbers->second;
   find_whole(scalar, found);
   for (int d = 0; d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);

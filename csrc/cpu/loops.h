@@ -15,6 +15,7 @@ struct ScalarLoops {
   };
   ByDType<Whole> whole;
   ByDType<TileKernel> loops;
+  ByDType<NumberLoops> numbers;
 };
 
 struct ReductionLoops {

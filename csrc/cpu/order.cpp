@@ -187,8 +187,8 @@ void sort_values(const Array& x, int64_t n, bool descending, char* out) {
   });
 }
 
-// The upper half of a word holds the first 32 bits in which keys differ, the lower half the
-// position: words cannot be equal, and equal keys keep their order.
+// The upper half of a word holds the first 32 bits of what a key is above the least, the lower half
+// the position: words cannot be equal, and equal keys keep their order.
 template <class T>
 class PositionSorter {
  public:
@@ -198,12 +198,14 @@ class PositionSorter {
 
   template <class Sort>
   void run(uint64_t* words, const Sort& sort) const {
-    const int shift = sizeof(Key) == 4 ? 0 : unseen_bits();
+    int shift = 0;
     if constexpr (sizeof(Key) == 4) {
       kernel_table().keys[dtype_of<T>].rank(words, x_, n_, descending_);
     } else {
+      const auto [least, most] = range();
+      shift = std::max(0, static_cast<int>(std::bit_width(most - least)) - 32);
       for (int64_t i = 0; i < n_; ++i) {
-        words[i] = key(i) >> shift << 32 | static_cast<uint64_t>(i);
+        words[i] = (key(i) - least) >> shift << 32 | static_cast<uint64_t>(i);
       }
     }
     sort(words);
@@ -215,11 +217,13 @@ class PositionSorter {
   static uint64_t position(uint64_t word) { return word & 0xffffffffU; }
   Key key(int64_t i) const { return rank_of(x_[i], descending_); }
 
-  // How many bits of the keys the words leave out.
-  int unseen_bits() const {
-    Key differing = 0;
-    for (int64_t i = 1; i < n_; ++i) differing |= key(i) ^ key(0);
-    return std::max(0, static_cast<int>(std::bit_width(differing)) - 32);
+  std::pair<Key, Key> range() const {
+    Key least = static_cast<Key>(-1), most = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      least = std::min(least, key(i));
+      most = std::max(most, key(i));
+    }
+    return {least, most};
   }
 
   // Puts words whose upper halves are equal in the order of their whole keys.

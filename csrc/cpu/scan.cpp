@@ -34,6 +34,7 @@ class Scanner {
     if (inner_ == 0 || out.size() == 0) return;
     BlockingRegion blocking(x_.size() > kScanGrain);
     const int64_t lines = out.size() / ((n_ + extra) * inner_) * tiles_;
+    if (inner_ == 1 && chunks_ == 1) return whole_lines(out, extra, lines);
     const int64_t bytes = width_ * kWidest;
     char* totals = workspace.take<char>(lines * std::max<int64_t>(chunks_, 1) * bytes);
     const int64_t work = std::max<int64_t>(1, std::min(n_, rows_) * width_);
@@ -73,6 +74,16 @@ class Scanner {
   struct Piece {
     int64_t line, chunk, rows, width, offset;
   };
+
+  // Lines that are not cut, whose elements follow each other.
+  void whole_lines(const Array& out, int64_t extra, int64_t lines) const {
+    const int64_t begin = reverse_ ? n_ - 1 : 0;
+    const int64_t first = begin + (reverse_ ? 0 : extra);
+    parallel_for(lines, std::max<int64_t>(1, kScanGrain / n_), [&](int64_t line, int64_t end) {
+      kernels_.lines(out.data + (line * (n_ + extra) + first) * size_, n_ + extra,
+                     x_.data + (line * n_ + begin) * size_, n_, n_, end - line, step());
+    });
+  }
 
   int64_t step() const { return reverse_ ? -inner_ : inner_; }
 

@@ -143,7 +143,7 @@ Ref<Value> small_launch(const Op& op, Args args) {
   const RawTensor* whole = &raw(args[0]);
   const DType dtype = whole->dtype;
   if (scalar->loops == nullptr) return nullptr;
-  const auto [kernel, result] = scalar->loops->whole[dtype];
+  auto [kernel, result] = scalar->loops->whole[dtype];
   if (kernel == nullptr) return nullptr;
   for (size_t i = 1; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
@@ -169,8 +169,16 @@ Ref<Value> small_launch(const Op& op, Args args) {
     if (x.dtype != dtype || !x.device.is_cpu() || x.data == nullptr) return nullptr;
     if (lies_as_whole(x)) {
       in[i] = x.data;
-    } else if (is_repeated(x) && (x.count == 1 || x.shape == whole->shape) &&
-               x.shape.size() <= whole->shape.size() && count <= kRepeated && used < 2) {
+      continue;
+    }
+    const bool is_number = is_repeated(x) && (x.count == 1 || x.shape == whole->shape) &&
+                           x.shape.size() <= whole->shape.size();
+    const TileKernel beside =
+        n == 2 && count > 0 ? scalar->loops->numbers[dtype].beside[i] : nullptr;
+    if (is_number && beside != nullptr) {
+      kernel = beside;
+      in[i] = x.data;
+    } else if (is_number && count <= kRepeated && used < 2) {
       const size_t size = size_of(dtype);
       for (int64_t k = 0; k < count; ++k) {
         std::memcpy(repeated[used] + static_cast<size_t>(k) * size, x.data, size);

@@ -19,6 +19,10 @@ TileKernel loop_of(const TileMeaning& meaning) {
   return kernel_table().casts[from][static_cast<size_t>(meaning.dtype)];
 }
 
+NumberLoops beside_numbers(const TileMeaning& meaning) {
+  return meaning.scalar != nullptr ? meaning.scalar->loops->numbers[meaning.dtype] : NumberLoops();
+}
+
 std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
   auto made = std::make_unique<CompiledProgram>();
   TileLoops& loops = made->loops;
@@ -32,7 +36,11 @@ std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
   loops.outputs = program.outputs;
   loops.widest = program.widest;
   for (const TileInstruction& instruction : program.instructions) {
-    loops.instructions.push_back({loop_of(instruction.meaning), instruction.in, instruction.out});
+    const NumberLoops numbers = beside_numbers(instruction.meaning);
+    loops.instructions.push_back({loop_of(instruction.meaning),
+                                  instruction.in,
+                                  instruction.out,
+                                  {numbers.beside[0], numbers.beside[1]}});
   }
   return made;
 }

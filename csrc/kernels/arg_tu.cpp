@@ -1,6 +1,6 @@
 // Where the first extreme lies, for one ISA level; NaN is the most extreme. A row is looked at in
 // blocks: the extreme of a block is a plain vectorised reduction, and only the block that wins is
-// searched for the position.
+// searched for the position. Short rows, and rows of few columns, are turned first.
 #include <algorithm>
 #include <type_traits>
 
@@ -14,7 +14,9 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = 2048;
+constexpr int64_t kFewColumns = 16;    // of which rows are turned into columns
+constexpr int64_t kTurned = 16 * 256;  // elements at once
 
 struct Largest {
   template <class T>
@@ -44,15 +46,12 @@ struct Loops {
   // Of these many bytes there are kShort elements in a row that is not shorter.
   static constexpr int kLeastBytes =
       static_cast<int>(std::min<size_t>(kShort * sizeof(T), kVectorBytes));
-  static_assert(sizeof(T) > 1 || kBlock / kLeastBytes <= 127,
-                "vectors of a block are counted in 8 bits");
+  static constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  // From so many elements on the extreme is found first, and then its place.
+  static constexpr int64_t kLong = 12 * kLanes;
+  static_assert(sizeof(T) > 1 || kLong / kLeastBytes <= 127, "vectors are counted in 8 bits");
 
   static bool is_nan(T x) { return x != x; }
-
-  template <class N>
-  [[gnu::always_inline]] static bool any(N lanes) {
-    return join_lanes(lanes, [](N a, N b) { return a | b; })[0] != 0;
-  }
 
   // Of numbers that are none of them NaN, or of vectors.
   template <class V>
@@ -80,29 +79,56 @@ struct Loops {
     Numbers<kBytes> at{}, nans{};
   };
 
-  // The extreme of kBlock elements if none is NaN; else NaN. The next block is asked for meanwhile.
-  static T extreme_of_block(const T* x) {
+  // The extreme of kLong elements or more if none is NaN; else NaN. What follows is asked for
+  // meanwhile. The last vectors may have some elements again.
+  static T extreme_of(const T* x, int64_t n) {
     using V = Values<kVectorBytes>;
-    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+    constexpr int64_t kStep = 4 * kLanes;
     V best[4];
     for (int v = 0; v < 4; ++v) best[v] = load<V>(x + v * kLanes);
     Numbers<kVectorBytes> nans{};
-    for (int64_t i = 0; i < kBlock; i += 4 * kLanes) {
+    const auto look = [&](const T* from) __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
-        const T* const from = x + i + v * kLanes;
-        const uintptr_t ahead = reinterpret_cast<uintptr_t>(from) + kBlock * sizeof(T);
-        __builtin_prefetch(reinterpret_cast<const void*>(ahead));
-        const V value = load<V>(from);
+        const V value = load<V>(from + v * kLanes);
         if constexpr (kFloats<T>) nans |= value != value;
         best[v] = more_extreme(value, best[v]);
       }
+    };
+    for (int64_t i = 0; i + kStep <= n; i += kStep) {
+      for (int64_t byte = 0; byte < 4 * kVectorBytes; byte += 64) {
+        const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAhead + byte;
+        __builtin_prefetch(reinterpret_cast<const void*>(ahead));
+      }
+      look(x + i);
     }
+    look(x + n - kStep);
     if constexpr (kFloats<T>) {
-      if (any(nans)) return std::numeric_limits<T>::quiet_NaN();
+      if (any_bit(nans)) return std::numeric_limits<T>::quiet_NaN();
     }
     const V two[2] = {more_extreme(best[0], best[1]), more_extreme(best[2], best[3])};
     return join_lanes(more_extreme(two[0], two[1]), [](V a, V b) { return more_extreme(a, b); })[0];
+  }
+  static constexpr int64_t kAhead = 4096;  // bytes
+
+  // The place of the first of n elements that is `wanted`; there is one.
+  static int64_t first_equal(const T* x, int64_t n, T wanted) {
+    if (is_nan(wanted)) return first_nan(x);
+    using V = Values<kVectorBytes>;
+    using N = Numbers<kVectorBytes>;
+    const V all = V{} + wanted;
+    int64_t i = 0;
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+      N found{};
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) found |= load<V>(x + i + v * kLanes) == all;
+      if (any_bit(found)) break;
+    }
+    for (; i + kLanes <= n; i += kLanes) {
+      const N found = load<V>(x + i) == all;
+      if (any_bit(found)) return i + first_set(found);
+    }
+    return n - kLanes + first_set(load<V>(x + n - kLanes) == all);
   }
 
   static int64_t first_of_few(const T* x, int64_t n) {
@@ -111,46 +137,29 @@ struct Loops {
     return winner;
   }
 
-  // The place of the first extreme among n elements, of which a vector has no more; kBlock at most.
+  // The place of the first extreme among n elements, of which a vector has no more; kLong at most.
   // The last vector has some of them again, which are found where they were met first.
-  // Several leaders, which take turns, wait for each other less.
-  template <int kBytes, int kLeaders>
+  template <int kBytes>
   static int64_t first_in_lanes(const T* x, int64_t n) {
     using V = Values<kBytes>;
     using N = Numbers<kBytes>;
-    constexpr int64_t kLanes = kBytes / sizeof(T);
-    Leaders<kBytes> leaders[kLeaders];
-    for (auto& leader : leaders) leader.begin(load<V>(x));
+    constexpr int64_t kCount = kBytes / sizeof(T);
+    Leaders<kBytes> leader;
+    leader.begin(load<V>(x));
     N number{};
-    int64_t i = kLanes;
-    for (; i + kLeaders * kLanes <= n; i += kLeaders * kLanes) {
-#pragma GCC unroll 4
-      for (int k = 0; k < kLeaders; ++k) leaders[k].meet(load<V>(x + i + k * kLanes), ++number);
-    }
-    for (; i + kLanes <= n; i += kLanes) leaders[0].meet(load<V>(x + i), ++number);
-    if (i < n) leaders[0].meet(load<V>(x + n - kLanes), ++number);
-
-    V best = leaders[0].best;
-    N nans = leaders[0].nans;
-#pragma GCC unroll 4
-    for (int k = 1; k < kLeaders; ++k) {
-      best = more_extreme(leaders[k].best, best);
-      nans |= leaders[k].nans;
-    }
-    if (kFloats<T> && any(nans)) return first_nan(x);
+    int64_t i = kCount;
+    for (; i + kCount <= n; i += kCount) leader.meet(load<V>(x + i), ++number);
+    if (i < n) leader.meet(load<V>(x + n - kCount), ++number);
+    if (kFloats<T> && any_bit(leader.nans)) return first_nan(x);
     // Of the lanes that have it, the first vector, and of these the first lane.
     constexpr Number kMost = std::numeric_limits<Number>::max();
     const auto least = [](N a, N b) { return a < b ? a : b; };
-    const V extreme = join_lanes(best, [](V a, V b) { return more_extreme(a, b); });
-    N at = N{} + kMost;
-#pragma GCC unroll 4
-    for (const auto& leader : leaders) {
-      at = least(at, leader.best == extreme ? leader.at : N{} + kMost);
-    }
+    const V extreme = join_lanes(leader.best, [](V a, V b) { return more_extreme(a, b); });
+    const N at = leader.best == extreme ? leader.at : N{} + kMost;
     const N first = join_lanes(at, least);
     const N lane = join_lanes(at == first ? lane_numbers<V>() : N{} + kMost, least);
-    const int64_t place = first[0] * kLanes + lane[0];
-    return place < i ? place : place - i + n - kLanes;
+    const int64_t place = first[0] * kCount + lane[0];
+    return place < i ? place : place - i + n - kCount;
   }
 
   static int64_t first_nan(const T* x) {
@@ -159,41 +168,38 @@ struct Loops {
     return i;
   }
 
-  static int64_t first_of_block(const T* x, int64_t n) {
-    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
-    if constexpr (kLeastBytes < kVectorBytes) {
-      if (n < kLanes) return first_in_lanes<kLeastBytes, 1>(x, n);
-    }
-    return n < 12 * kLanes ? first_in_lanes<kVectorBytes, 1>(x, n)
-                           : first_in_lanes<kVectorBytes, 4>(x, n);
-  }
-
   // Where the extreme of n > 0 elements is.
   static int64_t find(const T* x, int64_t n) {
     if (n < kShort) return first_of_few(x, n);
-    if (n <= kBlock) return first_of_block(x, n);
+    if constexpr (kLeastBytes < kVectorBytes) {
+      if (n < kLanes) return first_in_lanes<kLeastBytes>(x, n);
+    }
+    if (n < kLong) return first_in_lanes<kVectorBytes>(x, n);
+    const int64_t size = std::min(n, kBlock);
     int64_t winner = 0;
-    T best = extreme_of_block(x);
-    int64_t at = kBlock;
-    for (; at + kBlock <= n && !is_nan(best); at += kBlock) {
-      const T value = extreme_of_block(x + at);
+    T best = extreme_of(x, size);
+    for (int64_t at = size; at < n && !is_nan(best); at += size) {
+      const int64_t begin = std::min(at, n - size);  // some of them again, which do not win
+      const T value = extreme_of(x + begin, size);
       if (wins(value, best)) {
         best = value;
-        winner = at;
+        winner = begin;
       }
     }
-    if (at < n && !is_nan(best)) {
-      const int64_t last = n - kBlock;  // some of them again, which do not win
-      const int64_t place = last + first_of_block(x + last, kBlock);
-      if (wins(x[place], best)) return place;
-    }
-    return winner + first_of_block(x + winner, kBlock);
+    return winner + first_equal(x + winner, size, best);
+  }
+
+  // n columns of `count` rows, which lie `step` elements apart, one after the other.
+  static void turn(T* columns, const T* x, int64_t n, int64_t count, int64_t step) {
+    constexpr int64_t kSize = sizeof(T);
+    move_kernels(kSize).transpose({reinterpret_cast<char*>(columns), count * kSize, kSize,
+                                   reinterpret_cast<const char*>(x), kSize, step * kSize, n,
+                                   count});
   }
 
   // Rows of n < kShort elements: their first ones side by side, then their second ones.
   static void short_rows(int64_t* out, const T* x, int64_t n, int64_t count, int64_t step) {
     using V = Values<kVectorBytes>;
-    constexpr int64_t kLanes = kVectorBytes / sizeof(T);
     constexpr int64_t kRows = std::max<int64_t>(64, kLanes);
     alignas(kVectorBytes) T columns[kShort * kRows];
     alignas(kVectorBytes) Number places[kRows];
@@ -205,9 +211,7 @@ struct Loops {
         return;
       }
       const T* const from = x + r * step;
-      for (int64_t j = 0; j < n; ++j) {
-        for (int64_t row = 0; row < kRows; ++row) columns[j * kRows + row] = from[row * step + j];
-      }
+      turn(columns, from, n, kRows, step);
       Numbers<kVectorBytes> nans{};
       for (int64_t row = 0; row < kRows; row += kLanes) {
         Leaders<kVectorBytes> leaders;
@@ -217,7 +221,7 @@ struct Loops {
         store(places + row, leaders.at);
         nans |= leaders.nans;
       }
-      if (kFloats<T> && any(nans)) {
+      if (kFloats<T> && any_bit(nans)) {
         for (int64_t row = 0; row < kRows; ++row) places[row] = first_of_few(from + row * step, n);
       }
       for (int64_t row = 0; row < kRows; ++row) out[r + row] = places[row];
@@ -290,7 +294,28 @@ struct Loops {
 
   static void rows(void* acc, const void* data, int64_t n, int64_t count, int64_t step) {
     const T* x = static_cast<const T*>(data);
+    if (n < kFewColumns) return few_columns(acc, x, n, count, step);
     for (int64_t r = 0; r < count; ++r) next_row(acc, x + r * step, n);
+  }
+
+  static void few_columns(void* acc, const T* x, int64_t n, int64_t count, int64_t step) {
+    Head& head = head_of(acc);
+    int64_t* const at = positions_of(acc);
+    T* const best = bests_of(acc, n);
+    alignas(kVectorBytes) T columns[kTurned];
+    const int64_t together = kTurned / n;
+    for (int64_t r = 0; r < count; r += together, x += together * step) {
+      const int64_t size = std::min(together, count - r);
+      turn(columns, x, n, size, step);
+      for (int64_t j = 0; j < n; ++j) {
+        const T* const column = columns + j * size;
+        const int64_t place = find(column, size);
+        if (head.seen > 0 && !wins(column[place], best[j])) continue;
+        best[j] = column[place];
+        at[j] = head.seen + place;
+      }
+      head.seen += size;
+    }
   }
 
   static int64_t position(const void* acc, int64_t j) {
@@ -324,10 +349,10 @@ struct Loops {
 template <class T, class Order>
 ReductionKernel kernel() {
   using L = Loops<T, Order>;
-  constexpr int64_t kFewColumns = 8;
   static_assert(L::kAccumulator <= ReductionKernel::kWidest);
-  return {L::kAccumulator, L::start,    L::row,  L::rows, L::join,
-          L::finish,       kFewColumns, nullptr, L::each};
+  ReductionKernel made{L::kAccumulator, L::start, L::row, L::rows, L::join, L::finish};
+  made.each = L::each;
+  return made;
 }
 
 template <class... T>

@@ -4,6 +4,7 @@
 // anonymous namespace: see gemm_isa.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <tuple>
@@ -75,6 +76,11 @@ struct Lanes {
       std::memcpy(at, from, sizeof(at));
     }
   }
+  // One element in all lanes.
+  [[gnu::always_inline]] void repeat(Stored from) {
+    const auto element = static_cast<Element>(from);
+    for (Element& lane : at) lane = element;
+  }
   [[gnu::always_inline]] void write(Stored* to) const {
     if constexpr (kConverts) {
       const Halves bits = narrowed_vector(load<Vector<float>>(at), Stored{});
@@ -100,6 +106,8 @@ struct HalfResults<Half, std::tuple<Results...>> {
   static constexpr bool kAreReal = (std::is_arithmetic_v<Results> && ...);
 };
 
+constexpr size_t kNoNumber = ~size_t{0};
+
 template <class F, class In, class Out>
 struct HalfLoop;
 
@@ -108,13 +116,22 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
   static constexpr std::index_sequence_for<In...> kIn{};
   static constexpr std::index_sequence_for<Out...> kOut{};
 
-  template <size_t... I, size_t... O>
+  template <size_t kNumber, size_t k, class T>
+  [[gnu::always_inline]] static void read(Lanes<T>& lanes, const T* from) {
+    if constexpr (k == kNumber) {
+      lanes.repeat(*from);
+    } else {
+      lanes.read(from);
+    }
+  }
+
+  template <size_t kNumber, size_t... I, size_t... O>
   [[gnu::always_inline]] static void vector(const std::tuple<Out*...>& out,
                                             const std::tuple<const In*...>& in,
                                             std::index_sequence<I...>, std::index_sequence<O...>) {
     std::tuple<Lanes<In>...> args;
     std::tuple<Lanes<Out>...> results;
-    (std::get<I>(args).read(std::get<I>(in)), ...);
+    (read<kNumber, I>(std::get<I>(args), std::get<I>(in)), ...);
 #pragma GCC unroll 1  // else the lanes may become sixteen numbers, and no vector
     for (int k = 0; k < kHalfLanes; ++k) {
       const auto result = F{}(std::get<I>(args)[k]...);
@@ -128,33 +145,47 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
   }
 
   // What is left of less than a vector, in copies that are one.
-  template <size_t... I, size_t... O>
+  template <size_t kNumber, size_t... I, size_t... O>
   [[gnu::noinline]] static void rest(const std::tuple<Out*...>& out,
                                      const std::tuple<const In*...>& in, size_t n,
                                      std::index_sequence<I...>, std::index_sequence<O...>) {
     std::tuple<std::array<In, kHalfLanes>...> args{};
     std::tuple<std::array<Out, kHalfLanes>...> results{};
-    (std::memcpy(std::get<I>(args).data(), std::get<I>(in), n * sizeof(In)), ...);
-    vector({std::get<O>(results).data()...}, {std::get<I>(args).data()...}, kIn, kOut);
+    (std::memcpy(std::get<I>(args).data(), std::get<I>(in), (I == kNumber ? 1 : n) * sizeof(In)),
+     ...);
+    vector<kNumber>({std::get<O>(results).data()...}, {std::get<I>(args).data()...}, kIn, kOut);
     (std::memcpy(std::get<O>(out), std::get<O>(results).data(), n * sizeof(Out)), ...);
   }
 
-  template <size_t... I, size_t... O>
+  template <size_t kNumber, size_t... I, size_t... O>
   [[gnu::always_inline]] static void all(void* const* out, const void* const* in, int64_t n,
                                          std::index_sequence<I...>, std::index_sequence<O...>) {
     const std::tuple args{static_cast<const In*>(in[I])...};
     const std::tuple results{static_cast<Out*>(out[O])...};
+    const auto at = [](const auto* x, bool is_number, int64_t i) { return is_number ? x : x + i; };
     int64_t i = 0;
     for (; i + kHalfLanes <= n; i += kHalfLanes) {
-      vector({std::get<O>(results) + i...}, {std::get<I>(args) + i...}, kIn, kOut);
+      vector<kNumber>({std::get<O>(results) + i...}, {at(std::get<I>(args), I == kNumber, i)...},
+                      kIn, kOut);
     }
     if (i == n) return;
-    rest({std::get<O>(results) + i...}, {std::get<I>(args) + i...}, static_cast<size_t>(n - i), kIn,
-         kOut);
+    rest<kNumber>({std::get<O>(results) + i...}, {at(std::get<I>(args), I == kNumber, i)...},
+                  static_cast<size_t>(n - i), kIn, kOut);
   }
 
+  // Of argument kNumber there is one element alone.
+  template <size_t kNumber = kNoNumber>
   static void run(void* const* out, const void* const* in, int64_t n) {
-    all(out, in, n, kIn, kOut);
+    if constexpr (kNumber == kNoNumber) {
+      all<kNumber>(out, in, n, kIn, kOut);
+    } else {
+      using Number = std::tuple_element_t<kNumber, std::tuple<In...>>;
+      const Number number = *static_cast<const Number*>(in[kNumber]);  // no result is written to it
+      std::array<const void*, sizeof...(In)> from;
+      std::copy_n(in, from.size(), from.begin());
+      from[kNumber] = &number;
+      all<kNumber>(out, from.data(), n, kIn, kOut);
+    }
   }
 };
 

@@ -52,6 +52,11 @@ struct ReductionKernel {
   bool (*is_decided)(const void* acc) = nullptr;
 };
 
+// Loops of a function of two arguments of which one is one number: in[k] points to it alone.
+struct NumberLoops {
+  TileKernel beside[2] = {};  // by k; null: the number has to be repeated
+};
+
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and
 // the element's number alone: of 2^32 equally likely cases, the first `threshold` are dropped.
 using DropoutKernel = void (*)(void* y, const void* x, int64_t n, uint64_t key, int64_t first,
@@ -240,6 +245,10 @@ struct ScanKernels {
               int64_t step) = nullptr;
   // acc[j] = combine(acc[j], other[j]), for j < width.
   void (*join)(void* acc, const void* other, int64_t width) = nullptr;
+  // Whole lines of n elements each, which lie x_line and y_line elements apart: what the steps
+  // above give, with the same bits. `step` is 1, or -1 where x and y point to the lines' ends.
+  void (*lines)(void* y, int64_t y_line, const void* x, int64_t x_line, int64_t n, int64_t count,
+                int64_t step) = nullptr;
 };
 
 // One sequence of log_probs, whose steps lie `stride` elements apart, and the path of its states:
@@ -265,6 +274,7 @@ struct CtcKernels {
 
 struct KernelTable {
   std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
+  std::map<std::string, ByDType<NumberLoops>, std::less<>> numbers;  // beside the same scalars
   std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
   ByDType<ReductionKernel> square_deviations;  // from the mean; their sum, as a double
   ByDType<ReductionKernel> log_sum_exp;

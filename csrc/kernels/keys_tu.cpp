@@ -2,8 +2,11 @@
 // ISA level.
 #include <algorithm>
 
+#include "kernels/gemm_vectors.h"
+#undef TL_INLINE  // the mathematics has one of its own
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
 #include "kernels/sort_key.h"
 
 namespace tensorlike {
@@ -95,15 +98,28 @@ struct KeyLoops {
     return at;
   }
 
-  // An element's rank is how many come before it: as many comparisons as there are pairs, of whole
-  // vectors and without branches. What is missing comes last.
+  // How many of n keys come before each of those from `first` on: as many comparisons as there are
+  // pairs, of whole vectors and without branches.
+  static constexpr int64_t kRankedAtOnce =
+      std::min<int64_t>(kFewRanked, kVectorBytes / static_cast<int64_t>(sizeof(Key)));
+  [[gnu::always_inline]] static void rank_among(Key* ranked, const Key* keys, int64_t n,
+                                                int64_t first) {
+    typedef Key Vector __attribute__((vector_size(kRankedAtOnce * sizeof(Key))));
+    const Vector place = reinterpret_cast<Vector>(lane_numbers<Vector>()) + static_cast<Key>(first);
+    const Vector own = load<Vector>(keys + first);
+    Vector before = {};
+    for (int64_t j = 0; j < n; ++j) {
+      const Vector other = Vector{} + keys[j];
+      before -= reinterpret_cast<Vector>(other < own);
+      before -= reinterpret_cast<Vector>((other == own) & (place > static_cast<Key>(j)));
+    }
+    store(ranked, before);
+  }
+
+  // Rows are ranked by their elements' keys.
   static void places(int64_t* out, const void* x, int64_t rows, int64_t n, int64_t skip, int64_t k,
                      bool flips) {
-    typedef Key Vector __attribute__((vector_size(kFewRanked * sizeof(Key))));
     const T* from = static_cast<const T*>(x);
-    Vector lane;
-    for (int i = 0; i < kFewRanked; ++i) lane[i] = static_cast<Key>(i);
-    const Vector missing = reinterpret_cast<Vector>(lane >= static_cast<Key>(n));
     for (int64_t r = 0; r < rows; ++r, from += n, out += k) {
       T row[kFewRanked] = {};
       if ((rows - r) * n >= kFewRanked) {
@@ -113,17 +129,13 @@ struct KeyLoops {
       }
       Key keys[kFewRanked];
       ranks(keys, row, kFewRanked, flips);
-      Vector own;
-      __builtin_memcpy(&own, keys, sizeof(own));
-      own |= missing;
-      Vector ranked = {};
-      for (int64_t j = 0; j < n; ++j) {
-        const Vector other = Vector{} + keys[j];
-        ranked -= reinterpret_cast<Vector>(other < own);
-        ranked -= reinterpret_cast<Vector>((other == own) & (lane > static_cast<Key>(j)));
-      }
       int64_t in_order[kFewRanked];
-      for (int64_t i = 0; i < n; ++i) in_order[ranked[i]] = i;
+      for (int64_t first = 0; first < n; first += kRankedAtOnce) {
+        alignas(kVectorBytes) Key ranked[kRankedAtOnce];
+        rank_among(ranked, keys, n, first);
+        const int64_t count = std::min(n - first, kRankedAtOnce);
+        for (int64_t i = 0; i < count; ++i) in_order[ranked[i]] = first + i;
+      }
       for (int64_t i = 0; i < k; ++i) out[i] = in_order[skip + i];
     }
   }

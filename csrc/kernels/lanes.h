@@ -7,6 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace tensorlike {
 namespace {
 
@@ -34,6 +38,49 @@ template <class V, class F>
     lanes = join(lanes, __builtin_shuffle(lanes, lane_numbers<V>() ^ static_cast<Number>(half)));
   }
   return lanes;
+}
+
+// Whether a bit is set in any lane of a vector of integers.
+template <class N>
+[[gnu::always_inline]] inline bool any_bit(N lanes) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(N) == 64) {
+    const __m512i bits = reinterpret_cast<__m512i>(lanes);
+    return _mm512_test_epi64_mask(bits, bits) != 0;
+  }
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(N) == 32) {
+    const __m256i bits = reinterpret_cast<__m256i>(lanes);
+    return _mm256_testz_si256(bits, bits) == 0;
+  }
+#endif
+  return join_lanes(lanes, [](N a, N b) { return a | b; })[0] != 0;
+}
+
+// The first lane of a vector of integers in which all bits are set; there is one, and in the others
+// none are.
+template <class N>
+[[gnu::always_inline]] inline int first_set(N lanes) {
+  constexpr int kSize = static_cast<int>(sizeof(lanes[0]));
+#if defined(__AVX512BW__) && defined(__AVX512DQ__)
+  if constexpr (sizeof(N) == 64) {
+    const __m512i bits = reinterpret_cast<__m512i>(lanes);
+    if constexpr (kSize == 1) return __builtin_ctzll(_mm512_movepi8_mask(bits));
+    if constexpr (kSize == 2) return __builtin_ctz(_mm512_movepi16_mask(bits));
+    if constexpr (kSize == 4) return __builtin_ctz(_mm512_movepi32_mask(bits));
+    if constexpr (kSize == 8) return __builtin_ctz(_mm512_movepi64_mask(bits));
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(N) == 32) {
+    const int bytes = _mm256_movemask_epi8(reinterpret_cast<__m256i>(lanes));
+    return __builtin_ctz(static_cast<uint32_t>(bytes)) / kSize;
+  }
+#endif
+  int lane = 0;
+  while (lanes[lane] == 0) ++lane;
+  return lane;
 }
 
 // What the lanes give: the first half joined with the second, lane by lane, and so on until one is

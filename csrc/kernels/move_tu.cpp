@@ -214,7 +214,7 @@ void copy_seconds(char* out, const char* in, int64_t n) {
 }
 
 // The words before `in` too, the last of which comes first. What lies `ahead` is read soon: where
-// rows follow each other forwards, processors do not see what comes after one that is read
+// short rows follow each other forwards, processors do not see what comes after one that is read
 // backwards.
 template <int kSize>
 void copy_backwards(char* out, const char* in, int64_t n, int64_t ahead) {
@@ -257,7 +257,8 @@ inline void copy_row(char* out, int64_t out_step, const char* in, int64_t in_ste
     move_word<kSize>(word, in);
     for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, word);
   } else if (in_step == -kSize) {
-    copy_backwards<kSize>(out, in, n, in_row < 0 ? -kAhead : kAhead);
+    const bool is_next_row = 0 < in_row && in_row <= 2 * kAhead;
+    copy_backwards<kSize>(out, in, n, is_next_row ? in_row : -kAhead);
   } else if (in_step == 2 * kSize) {
     copy_seconds<kSize>(out, in, n);
   } else {

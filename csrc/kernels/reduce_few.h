@@ -62,6 +62,55 @@ struct FewElements {
     }
   }
 
+  static constexpr int kWidth = Halving<Few>::kWidth;
+  static constexpr uintptr_t kAhead = 4096;  // bytes, whether or not anything is there
+
+  // Of two vectors, every second run of kCount lanes, from run kFirst on.
+  template <int kCount, int kFirst, int... kLane>
+  [[gnu::always_inline]] static Vector<Few> runs_of(Vector<Few> a, Vector<Few> b,
+                                                    std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(
+        a, b, (kLane / kCount * 2 * kCount + kFirst * kCount + kLane % kCount)...);
+  }
+
+  [[gnu::always_inline]] static Vector<Few> combined(Vector<Few> a, Vector<Few> b) {
+    alignas(kVectorBytes) Few first[kWidth];
+    alignas(kVectorBytes) Few second[kWidth];
+    store(first, a);
+    store(second, b);
+#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
+    for (int l = 0; l < kWidth; ++l) first[l] = L::combine(first[l], second[l]);
+    return load<Vector<Few>>(first);
+  }
+
+  // Whether the lanes of a row are vectors of what is combined.
+  static constexpr bool kHalvesLanes = !L::kIsFree && std::is_same_v<Lane, Few> && kWidth <= kLanes;
+
+  // A row's lanes, the first half with the second until they are one vector.
+  [[gnu::always_inline]] static Vector<Few> folded(const Few* lanes) {
+    constexpr int kVectors = kLanes / kWidth;
+    Vector<Few> row[std::max(kVectors, 1)];
+    for (int v = 0; v < kVectors; ++v) row[v] = load<Vector<Few>>(lanes + v * kWidth);
+    for (int half = kVectors / 2; half > 0; half /= 2) {
+      for (int v = 0; v < half; ++v) row[v] = combined(row[v], row[v + half]);
+    }
+    return row[0];
+  }
+
+  // Vectors of runs of 2 * kHalf lanes, whose halves are combined: two vectors become one.
+  template <int kHalf>
+  [[gnu::always_inline]] static void halve(Vector<Few>* rows) {
+    if constexpr (kHalf > 0) {
+      constexpr std::make_integer_sequence<int, kWidth> kAll;
+#pragma GCC unroll 8
+      for (int v = 0; v < kHalf; ++v) {
+        const Vector<Few> a = rows[2 * v], b = rows[2 * v + 1];
+        rows[v] = combined(runs_of<kHalf, 0>(a, b, kAll), runs_of<kHalf, 1>(a, b, kAll));
+      }
+      halve<kHalf / 2>(rows);
+    }
+  }
+
   // Rows of n elements, `step` from one to the next, each combined with its accumulator.
   class Rows {
    public:
@@ -82,6 +131,7 @@ struct FewElements {
       Few* to = second;
       int done = 0;
       if (!is_short_) {
+        if constexpr (kHalvesLanes) return run_lanes(totals, in, rows);
         if constexpr (!L::kIsFree) all_lanes(first, in, rows);
       } else if (count_ == 0) {
         mapped(first, in, rows);
@@ -98,14 +148,37 @@ struct FewElements {
     }
 
    private:
+    // As many rows as a vector has lanes: each row's lanes become a vector, and vectors are halved
+    // in registers, two and two to one, until there is one of all rows.
+    void run_lanes(Acc* totals, const T* in, int64_t rows) const {
+      for (int64_t r = 0; r < rows; r += kWidth, in += kWidth * step_) {
+        const int64_t count = std::min<int64_t>(rows - r, kWidth);
+        alignas(kVectorBytes) Few lanes[kWidth * kLanes] = {};
+        lanes_of_rows(lanes, in, count);
+        Vector<Few> made[kWidth];
+#pragma GCC unroll 16
+        for (int v = 0; v < kWidth; ++v) made[v] = folded(lanes + v * kLanes);
+        halve<kWidth / 2>(made);
+        alignas(kVectorBytes) Few results[kWidth];
+        store(results, made[0]);
+        for (int64_t k = 0; k < count; ++k) {
+          totals[r + k] = static_cast<Acc>(Combine{}(totals[r + k], static_cast<Acc>(results[k])));
+        }
+      }
+    }
+
     void all_lanes(Few* out, const T* in, int64_t rows) const {
+      lanes_of_rows(out, in, rows);
+      std::fill_n(out + rows * kLanes, kSlack, Few{});
+    }
+
+    void lanes_of_rows(Few* out, const T* in, int64_t rows) const {
       int64_t r = 0;
       for (; r + 4 <= rows; r += 4, in += 4 * step_, out += 4 * kLanes) {
         if (step_ == n_) L::fetch(in + 4 * n_, 4 * n_);
         lanes_of<4>(out, in, n_, step_);
       }
       for (; r < rows; ++r, in += step_, out += kLanes) lanes_of<1>(out, in, n_, step_);
-      std::fill_n(out, kSlack, Few{});
     }
 
     const int64_t n_, step_;
@@ -113,6 +186,54 @@ struct FewElements {
     Halving<Few> halvings_[5];  // of kMost elements
     int count_ = 0;
   };
+
+  // kCount columns of as many groups as fill vectors, in registers: of eight vectors neighbouring
+  // rows are combined, three times. How many groups those are.
+  template <int kCount>
+  static int64_t columns_of(Acc* sums, const T* in, int64_t groups) {
+    constexpr int64_t kTogether = kWidth / kCount;
+    constexpr std::make_integer_sequence<int, kWidth> kAll;
+    int64_t done = 0;
+    for (; done + kTogether <= groups; done += kTogether, in += kRowsTogether * kWidth) {
+      Vector<Few> rows[kRowsTogether];
+#pragma GCC unroll 8
+      for (int v = 0; v < kRowsTogether; ++v) {
+        const uintptr_t from = reinterpret_cast<uintptr_t>(in + v * kWidth);
+        __builtin_prefetch(reinterpret_cast<const void*>(from + kAhead));
+        rows[v] = load<Vector<Few>>(in + v * kWidth);
+      }
+#pragma GCC unroll 4
+      for (int left = kRowsTogether / 2; left > 0; left /= 2) {
+#pragma GCC unroll 4
+        for (int v = 0; v < left; ++v) {
+          const Vector<Few> a = rows[2 * v], b = rows[2 * v + 1];
+          rows[v] = combined(runs_of<kCount, 0>(a, b, kAll), runs_of<kCount, 1>(a, b, kAll));
+        }
+      }
+      alignas(kVectorBytes) Few made[kWidth];
+      store(made, rows[0]);
+      for (int64_t g = 0; g < kTogether; ++g) {
+        for (int j = 0; j < kCount; ++j) {
+          const Few value = made[g * kCount + j];
+          sums[j] = static_cast<Acc>(Combine{}(sums[j], static_cast<Acc>(value)));
+        }
+      }
+    }
+    return done;
+  }
+
+  static int64_t columns_in_registers(Acc* sums, const T* in, int64_t n, int64_t groups) {
+    if constexpr (std::is_same_v<T, Few> && std::is_same_v<Map, Same>) {
+      if (n == 2 && kWidth > 2) return columns_of<2>(sums, in, groups);
+      if constexpr (kWidth > 4) {
+        if (n == 4) return columns_of<4>(sums, in, groups);
+      }
+      if constexpr (kWidth > 8) {
+        if (n == 8) return columns_of<8>(sums, in, groups);
+      }
+    }
+    return 0;
+  }
 
   // n columns of `groups` times kRowsTogether rows, which follow each other: each two rows are the
   // halves of one twice as long, so that they are combined in pairs, and pairs of these.
@@ -123,6 +244,9 @@ struct FewElements {
     Acc sums[kLanes];
     for (int j = 0; j < kLanes; ++j) sums[j] = j < n ? acc[j] : L::first();
     const int64_t of_group = kRowsTogether * n;
+    const int64_t done = columns_in_registers(sums, in, n, groups);
+    groups -= done;
+    in += done * of_group;
     while (groups > 0) {
       const int64_t count = std::min(kRows * kMost / of_group, groups);
       groups -= count;

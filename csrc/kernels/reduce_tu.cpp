@@ -1,10 +1,12 @@
 // The declared reductions as loops, for one ISA level: map and combine come from the generated
 // list, this file gives each the loops that the driver asks for.
+#include "kernels/half_loop.h"
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/reduce_columns.h"
 #include "kernels/reduce_few.h"
 #include "kernels/reduce_free.h"
+#include "kernels/reduce_halves.h"
 #include "kernels/reduce_types.h"
 
 namespace tensorlike {
@@ -353,7 +355,15 @@ class Table {
       constexpr Init kFirst = kIsAny ? Init::kFalse : Init::kTrue;
       kernels[DType::kBool] = kernel<Loops<uint8_t, kFirst, Same, Combine>, Finish>();
     } else if constexpr (std::is_same_v<T, bool> || !std::is_same_v<decltype(Map{}(T{})), bool>) {
-      kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine>, Finish>();
+      using L = Loops<T, kInit, Map, Combine>;
+      kernels[dtype_of<T>] = kernel<L, Finish>();
+      if constexpr (kConvertsHalves && std::is_same_v<T, float> &&
+                    std::is_same_v<typename L::Out, float>) {
+        constexpr auto kFinish = L::template finish<Finish>;
+        kernels[DType::kFloat16] = ReducedHalves<Float16, L, kFinish>::kernel(kernels[dtype_of<T>]);
+        kernels[DType::kBFloat16] =
+            ReducedHalves<BFloat16, L, kFinish>::kernel(kernels[dtype_of<T>]);
+      }
     }
   }
 

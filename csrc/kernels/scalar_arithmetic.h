@@ -231,12 +231,55 @@ inline bool is_minus_one(T a) {
 }
 
 // a / b rounded down, of integers of up to 32 bits with b neither 0 nor -1, by floating-point
-// numbers with more bits: processors divide vectors of these alone. A quotient that is no integer
-// lies further from one than it is rounded by.
+// numbers with more bits: processors divide vectors of these alone. Of half a unit more than a,
+// away from where the divisor's sign turns, the quotient lies further from an integer than its
+// reciprocal and the product are rounded by; and one reciprocal serves all that a number divides.
 template <class T>
 inline T quotient_below(T a, T b) {
   using Real = std::conditional_t<sizeof(T) < 4, float, double>;
-  return static_cast<T>(vm::floor(static_cast<Real>(a) / static_cast<Real>(b)));
+  const Real divisor = static_cast<Real>(b);
+  const Real half = vm::copysign(Real(0.5), divisor);
+  return static_cast<T>(vm::floor((static_cast<Real>(a) + half) * (Real(1) / divisor)));
+}
+
+// Whether there are vectors that convert between 64-bit integers and float64.
+#if defined(__AVX512DQ__)
+constexpr bool kConvertsWide = true;
+#else
+constexpr bool kConvertsWide = false;
+#endif
+
+// a / b rounded down, of integers of 64 bits with b not 0 and, if unsigned, below 2^63. The first
+// quotient, of float64, is wrong by half and at most 2^-51 of itself; so what it leaves of a is at
+// most half of b and 4096, or the few bits that float64 has no room for are far from the next
+// integer, and the quotient of that is right as above. All wraps around, the smallest integer over
+// -1 as well.
+template <class T>
+inline T wide_quotient_below(T a, T b) {
+  using Wide = std::make_unsigned_t<T>;
+  constexpr double kMost = std::is_unsigned_v<T> ? 0x1p64 - 2048 : 0x1p63 - 1024;
+  const double divisor = static_cast<double>(b);
+  const double reciprocal = 1.0 / divisor;
+  const double near = vm::round(static_cast<double>(a) * reciprocal);
+  const T first = static_cast<T>(near < kMost ? near : kMost);
+  const Wide rest = static_cast<Wide>(a) - static_cast<Wide>(first) * static_cast<Wide>(b);
+  const double half = vm::copysign(0.5, divisor);
+  const double more = (static_cast<double>(static_cast<int64_t>(rest)) + half) * reciprocal;
+  const auto second = static_cast<int64_t>(vm::floor(more));
+  return static_cast<T>(static_cast<Wide>(first) + static_cast<Wide>(second));
+}
+
+// The same of any divisor; of 0 it is 0.
+template <class T>
+inline T wide_floor_divide(T a, T b) {
+  if constexpr (std::is_unsigned_v<T>) {
+    const bool is_large = b >> 63 != 0;
+    const T down = wide_quotient_below(a, (b == T(0)) | is_large ? T(1) : b);
+    return b == T(0) ? T(0) : (is_large ? static_cast<T>(a >= b) : down);
+  } else {
+    const T down = wide_quotient_below(a, b == T(0) ? T(1) : b);
+    return b == T(0) ? T(0) : down;
+  }
 }
 
 // Division that rounds down and its remainder with the divisor's sign, as Python's. An integer
@@ -257,6 +300,8 @@ inline T floor_divide(T a, T b) {
     const bool wraps = is_minus_one(b);
     const T down = quotient_below(a, (b == T(0)) | wraps ? T(1) : b);
     return b == T(0) ? T(0) : (wraps ? negative(a) : down);
+  } else if constexpr (kConvertsWide) {
+    return wide_floor_divide(a, b);
   } else if constexpr (std::is_unsigned_v<T>) {
     return b == T(0) ? T(0) : a / (b == T(0) ? T(1) : b);
   } else {
@@ -275,6 +320,8 @@ inline T remainder(T a, T b) {
   } else if constexpr (sizeof(T) < 8) {
     const T divisor = (b == T(0)) | is_minus_one(b) ? T(1) : b;
     return subtract(a, multiply(quotient_below(a, divisor), divisor));
+  } else if constexpr (kConvertsWide) {
+    return b == T(0) ? T(0) : subtract(a, multiply(wide_floor_divide(a, b), b));
   } else if constexpr (std::is_unsigned_v<T>) {
     return b == T(0) ? T(0) : a % (b == T(0) ? T(1) : b);
   } else {

@@ -125,21 +125,48 @@ void kernel(void* const* out, const void* const* in, int64_t n) {
   loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
 }
 
+// The same of two arguments of which one is one number.
+template <size_t kNumber, class F, class T>
+void number_kernel(void* const* out, const void* const* in, int64_t n) {
+  using Result = decltype(F{}(T{}, T{}));
+  const T number = *static_cast<const T*>(in[kNumber]);
+  const T* const x = static_cast<const T*>(in[1 - kNumber]);
+  Result* const result = static_cast<Result*>(out[0]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    result[i] = kNumber == 0 ? F{}(number, x[i]) : F{}(x[i], number);
+  }
+}
+
 template <class... T>
 constexpr bool takes_integers(List<T...>) {
   return (std::is_same_v<T, int32_t> || ...);
 }
 
-// A function of float32 as a loop over halves, where it has one form and the level converts.
-template <class F, class Half, class... Marks>
+// A function of float32 as a loop over halves, where it has one form and the level converts; of one
+// number where kNumber is an argument's place.
+template <class F, class Half, size_t kNumber, class... Marks>
 constexpr TileKernel half_kernel() {
   if constexpr (kConvertsHalves && !std::is_invocable_v<F, ArgOf<Marks, float>..., Watch<float>&>) {
     using Results = HalfResults<Half, decltype(F{}(ArgOf<Marks, float>{}...))>;
     if constexpr (Results::kAreReal) {
-      return HalfLoop<F, std::tuple<ArgOf<Marks, Half>...>, typename Results::Stored>::run;
+      using Loop = HalfLoop<F, std::tuple<ArgOf<Marks, Half>...>, typename Results::Stored>;
+      return Loop::template run<kNumber>;
     }
   }
   return nullptr;
+}
+
+template <class F, class T>
+constexpr NumberLoops number_loops() {
+  if constexpr (is_half<T>) {
+    return {{half_kernel<F, T, 0, V, V>(), half_kernel<F, T, 1, V, V>()}};
+  } else {
+    if constexpr (kFloats<T>) {
+      if constexpr (std::is_invocable_v<F, T, T, Watch<T>&>) return {};
+    }
+    return {{number_kernel<0, F, T>, number_kernel<1, F, T>}};
+  }
 }
 
 class Table {
@@ -151,7 +178,14 @@ class Table {
   void add_native(const char* name, L types, F function) {
     add<Marks...>(name, types, function);
     if constexpr (takes_integers(L{})) {
-      add<Marks...>(name, List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>{}, function);
+      add<Marks...>(name, Narrow{}, function);
+    }
+    // Functions of real floating-point numbers alone take longer than a number takes to repeat.
+    constexpr bool kIsShort =
+        !std::is_same_v<L, std::remove_const_t<decltype(Types::kRealFloating)>>;
+    if constexpr (kIsShort && std::is_same_v<std::tuple<Marks...>, std::tuple<V, V>>) {
+      add_beside_numbers(name, types, function);
+      if constexpr (takes_integers(L{})) add_beside_numbers(name, Narrow{}, function);
     }
   }
 
@@ -160,12 +194,29 @@ class Table {
     ByDType<TileKernel>& kernels = table_.scalars[name];
     ((kernels[dtype_of<T>] = kernel<F, T, Marks...>), ...);
     if constexpr ((std::is_same_v<T, float> || ...)) {
-      kernels[DType::kFloat16] = half_kernel<F, Float16, Marks...>();
-      kernels[DType::kBFloat16] = half_kernel<F, BFloat16, Marks...>();
+      kernels[DType::kFloat16] = half_kernel<F, Float16, kNoNumber, Marks...>();
+      kernels[DType::kBFloat16] = half_kernel<F, BFloat16, kNoNumber, Marks...>();
     }
   }
 
  private:
+  using Narrow = List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>;
+
+  template <class F, class... T>
+  void add_beside_numbers(const char* name, List<T...>, F) {
+    ByDType<NumberLoops>& loops = table_.numbers[name];
+    const auto add_one = [&]<class One>(List<One>) {
+      if constexpr (std::is_arithmetic_v<One> && !std::is_same_v<One, bool>) {
+        loops[dtype_of<One>] = number_loops<F, One>();
+      }
+      if constexpr (std::is_same_v<One, float>) {
+        loops[DType::kFloat16] = number_loops<F, Float16>();
+        loops[DType::kBFloat16] = number_loops<F, BFloat16>();
+      }
+    };
+    (add_one(List<T>{}), ...);
+  }
+
   KernelTable& table_;
 };
 

@@ -79,22 +79,27 @@ struct LogSumExp {
   }
 };
 
-// Sums and products of integers wrap around, which only unsigned ones may.
+// Sums and products of integers wrap around, which only unsigned ones may. Extremes stay as they
+// are.
 template <class T, class Combine>
 struct Accumulator {
   static constexpr bool kWraps = std::is_same_v<Combine, Sum> || std::is_same_v<Combine, Product>;
+  static constexpr bool kKeeps =
+      std::is_same_v<Combine, Largest> || std::is_same_v<Combine, Smallest>;
   using Type = std::conditional_t<
       is_complex<T>, Complex<double>,
-      std::conditional_t<kFloats<T>, double, std::conditional_t<kWraps, uint64_t, T>>>;
+      std::conditional_t<
+          kKeeps, T,
+          std::conditional_t<kFloats<T>, double, std::conditional_t<kWraps, uint64_t, T>>>>;
 };
 
 // Takes as many elements of a row as fill vectors, and returns how many those are.
 template <class T, class Combine>
 struct Vectors {
   using Acc = typename Accumulator<T, Combine>::Type;
-  using Vector __attribute__((vector_size(kLanes * 8))) = Acc;
+  using Vector __attribute__((vector_size(kLanes * sizeof(Acc)))) = Acc;
   using Given __attribute__((vector_size(kLanes * sizeof(T)))) = T;
-  using Lane __attribute__((vector_size(kLanes * 8))) = int64_t;
+  using Lane = decltype(Vector{} < Vector{});
 
   static int64_t run(Acc& running, T* y, const T* x, int64_t n) {
     const Vector identity = Vector{} + Combine::template identity<Acc>();
@@ -173,6 +178,16 @@ struct Loops {
     }
   }
 
+  static void lines(void* y, int64_t y_line, const void* x, int64_t x_line, int64_t n,
+                    int64_t count, int64_t step) {
+    const T* from = static_cast<const T*>(x);
+    T* to = static_cast<T*>(y);
+    for (int64_t line = 0; line < count; ++line, from += x_line, to += y_line) {
+      Acc acc = kIdentity;
+      run(&acc, to, from, n, 1, step);
+    }
+  }
+
   static Acc run_row(Acc running, T* y, const T* x, int64_t n) {
     for (int64_t i = Vectors<T, Combine>::run(running, y, x, n); i < n; ++i) {
       running = Combine::combine(running, Acc(x[i]));
@@ -186,7 +201,7 @@ template <class Combine, class... T>
 ByDType<ScanKernels> kernels() {
   ByDType<ScanKernels> all;
   ((all[dtype_of<T>] = {Loops<T, Combine>::start, Loops<T, Combine>::total, Loops<T, Combine>::run,
-                        Loops<T, Combine>::join}),
+                        Loops<T, Combine>::join, Loops<T, Combine>::lines}),
    ...);
   return all;
 }

@@ -102,10 +102,12 @@ void fill_tile(char* out, const void* value, size_t size, int64_t n) {
       .rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
 }
 
-void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n) {
+void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n,
+               std::span<const TileKernel> kernels) {
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
-  for (const TileLoop& instruction : program.instructions) {
+  for (size_t k = 0; k < program.instructions.size(); ++k) {
+    const TileLoop& instruction = program.instructions[k];
     in.resize(instruction.in.size());
     to.resize(instruction.out.size());
     for (size_t i = 0; i < in.size(); ++i) {
@@ -114,7 +116,7 @@ void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n
     for (size_t i = 0; i < to.size(); ++i) {
       to[i] = slots[static_cast<size_t>(instruction.out[i])];
     }
-    instruction.kernel(to.data(), in.data(), n);
+    (kernels.empty() ? instruction.kernel : kernels[k])(to.data(), in.data(), n);
   }
 }
 
@@ -131,21 +133,30 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
     gathers = gathers || access_[i] == Access::kGathered;
     needs_tiles_ = needs_tiles_ || access_[i] != Access::kDirect;
   }
-  if (!gathers) return;
+  if (gathers) find_rows(shape);
+  if (!needs_tiles_) return;
+  anywhere_ = beside_numbers(false);
+  if (has_rows_) in_row_ = beside_numbers(true);
+}
+
+// How operands are read that neither lie in order nor are one element.
+void BoundProgram::find_rows(std::span<const int64_t> shape) {
   shape_ = Dims(shape);
   collapse(shape_, {operands_.data(), operands_.size()});
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < operands_.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
     repeats_row_ = repeats_row_ || (shape_.back() <= kShortRow && is_one_row(operands_[i]));
   }
   bool writes_rows = false;
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < operands_.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
     const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
                               period_of(operands_[i], shape_) > 0;
-    const int64_t least = step == 0 ? kLeastRepeated : step == 1 ? kLeastRow : shape_.back() + 1;
+    const int64_t least = step == 0   ? (may_be_number(i) ? kLeastRow : kLeastRepeated)
+                          : step == 1 ? kLeastRow
+                                      : shape_.back() + 1;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
     } else if (shape_.back() >= least && !begins_again) {
@@ -168,7 +179,6 @@ int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
 }
 
 TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {
-  const int64_t longest = std::min(total, kTile);
   const TileLoops& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
   held_.resize(bound.operands_.size());
@@ -184,15 +194,21 @@ TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound)
   }
   for (size_t i = 0; i < bound.operands_.size(); ++i) {
     const TileOperand& operand = bound.operands_[i];
-    if (bound.access_[i] == BoundProgram::Access::kFilled) {
-      fill_tile(slot_[i], operand.data, operand.size, longest);
-    }
+    if (bound.access_[i] == BoundProgram::Access::kFilled) fill(i, operand.data, operand.size);
   }
   for (size_t c = 0; c < program.constants.size(); ++c) {
     const auto& constant = program.constants[c];
-    fill_tile(slot_[static_cast<size_t>(program.first_constant()) + c], constant.value,
-              size_of(constant.dtype), longest);
+    fill(static_cast<size_t>(program.first_constant()) + c, constant.value,
+         size_of(constant.dtype));
   }
+}
+
+// What a slot holds in all runs.
+void TileRunner::fill(size_t slot, const void* value, size_t size) {
+  const bool is_one =
+      bound_.anywhere_.is_one[slot] != 0 && (!bound_.has_rows_ || bound_.in_row_.is_one[slot] != 0);
+  const int64_t count = is_one ? 1 : std::min(total_, kTile);
+  fill_tile(slot_[slot], value, size, count);
 }
 
 char* TileRunner::tile(size_t slot) const { return tiles_ + slot * tile_bytes(bound_.program_); }
@@ -329,12 +345,11 @@ void TileRunner::find_elements(size_t i, int64_t begin, int64_t n) {
     return;
   }
   const bool is_row = access == Access::kInRows;
-  const bool is_within = column_ + n <= bound_.shape_.back();
-  const char* place = !is_row ? in_strip(i, begin, n) : is_within ? place_[i] : nullptr;
+  const char* place = !is_row ? in_strip(i, begin, n) : stays_in_row(n) ? place_[i] : nullptr;
   if (place == nullptr) {
     held.place = nullptr;
     gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
-  } else if (!is_row || operand.strides.back() != 0) {
+  } else if (!is_row || operand.strides.back() != 0 || bound_.in_row_.is_one[i] != 0) {
     slot_[i] = const_cast<char*>(place);
   } else if (place != held.place || n > held.count) {
     held = {place, n};
@@ -366,9 +381,11 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     if (bound_.access_[i] != Access::kDirect || !is_far) continue;
     for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
   }
-  run_loops(program, {slot_.data(), slot_.size()}, n);
+  const bool is_in_row = bound_.has_rows_ && stays_in_row(n);
+  const BoundProgram::Beside& beside = is_in_row ? bound_.in_row_ : bound_.anywhere_;
+  run_loops(program, {slot_.data(), slot_.size()}, n, beside.kernels);
   if (!bound_.has_rows_) return;
-  if (column_ + n <= bound_.shape_.back()) {
+  if (is_in_row) {
     go_on(n);
   } else {
     next_ = -1;

@@ -19,6 +19,8 @@ struct TileLoop {
   TileKernel kernel = nullptr;
   SmallVector<int, 4> in;
   SmallVector<int, 2> out;
+  // Where one of two inputs is one number, and in[k] points to it: by k; null: it is repeated.
+  TileKernel beside[2] = {};
 };
 
 // Slots: the operands, the constants, the temporaries, and last the outputs.
@@ -77,7 +79,16 @@ class BoundProgram {
     kGathered,
     kTransposed
   };
+  // The loops of the instructions where some slots are one number each. `is_one`: of these slots,
+  // those that need not be repeated.
+  struct Beside {
+    SmallVector<TileKernel, 8> kernels;
+    SmallVector<char, 12> is_one;
+  };
   int64_t strip_rows(const TileOperand& operand) const;
+  void find_rows(std::span<const int64_t> shape);
+  bool may_be_number(size_t operand) const;
+  Beside beside_numbers(bool in_rows) const;
 
   const TileLoops& program_;
   Dims shape_;
@@ -86,6 +97,7 @@ class BoundProgram {
   bool needs_tiles_ = false;  // some slot lives in a tile buffer
   bool has_rows_ = false;
   bool repeats_row_ = false;
+  Beside anywhere_, in_row_;  // the latter of runs that stay within a row
 };
 
 // Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
@@ -108,11 +120,13 @@ class TileRunner {
     int64_t begin, end;
   };
 
+  void fill(size_t slot, const void* value, size_t size);
   size_t plan_strips();
   void read_strip(Strip& strip, int64_t begin);
   const char* in_strip(size_t operand, int64_t begin, int64_t n);
   void go_to(int64_t begin);
   void go_on(int64_t n);
+  bool stays_in_row(int64_t n) const { return column_ + n <= bound_.shape_.back(); }
   void find_elements(size_t operand, int64_t begin, int64_t n);
   char* tile(size_t slot) const;
 
@@ -142,8 +156,10 @@ class TileRunner {
 void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs);
 
-// The loops over tiles, rows or whatever the slots point to.
-void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n);
+// The loops over tiles, rows or whatever the slots point to; `kernels`, if there are any, in place
+// of the instructions' own.
+void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n,
+               std::span<const TileKernel> kernels = {});
 
 // n times the element `value`.
 void fill_tile(char* out, const void* value, size_t size, int64_t n);

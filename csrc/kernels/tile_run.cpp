@@ -7,6 +7,7 @@
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
 #include "kernels/tile_blocks.h"
+#include "kernels/tile_rows.h"
 
 namespace tensorlike {
 namespace {
@@ -113,7 +114,11 @@ class Streams {
 void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {
   const int64_t n = element_count(shape);
-  if (n == 0 || run_blocks(program, shape, operands, outputs)) return;
+  if (n == 0) return;
+  const int64_t work = n * static_cast<int64_t>(program.instructions.size());
+  const bool passes_caches = pass_caches(n, operands, outputs);
+  if (!passes_caches && run_rows(program, shape, operands, outputs)) return;
+  if (run_blocks(program, shape, operands, outputs)) return;
   const BoundProgram bound(program, shape, operands);
   // Without tile buffers the loops may be longer.
   const int64_t step = bound.needs_tiles() ? tile_length(n, program, operands, outputs) : 8 * kTile;
@@ -138,14 +143,13 @@ void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
       at += count;
     }
   };
-  const int64_t work = n * static_cast<int64_t>(program.instructions.size());
   if (work <= kGrain) {
     over(0, n);
     return;
   }
   BlockingRegion blocking(work > kLongWork);
   const int64_t grain = std::max(kTile, kGrain / static_cast<int64_t>(program.instructions.size()));
-  if (pass_caches(n, operands, outputs)) {
+  if (passes_caches) {
     parallel_for(n, grain, stream_over);
   } else {
     parallel_for(n, grain, over);

@@ -147,3 +147,22 @@ def test_the_gradient_goes_to_what_a_window_shows() -> None:
     values, _ = F.topk(x, 2, skip=1)
     values.backward(tl.tensor([10.0, 20.0]))
     np.testing.assert_array_equal(np.asarray(x.grad), [0, 0, 10, 20])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64"])
+def test_the_order_of_wide_elements_is_stable_in_any_range(dtype: str, descending: bool) -> None:
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 17, 100, 1000, 5000):
+        for least, width in ((-3, 7), (-(2**31), 2**32), (-(2**20), 2**33), (2**40, 2**41)):
+            draws = rng.integers(least, least + width, (3, n)) if dtype != "uint64" else (
+                rng.integers(0, width, (3, n), "uint64") + np.uint64(2**63 - 5)
+            )  # fmt: skip
+            x = draws.astype(dtype)
+            ends = np.iinfo(dtype) if dtype != "float64" else np.finfo(dtype)
+            for each in (x, np.where(rng.random((3, n)) < 0.1, ends.max, x), np.append(
+                x, np.full((3, 1), ends.min, dtype), axis=1)):  # fmt: skip
+                found = np.asarray(F.argsort(tl.tensor(each), axis=-1, descending=descending))
+                keys = ~each if descending and dtype != "float64" else each
+                keys = -keys if descending and dtype == "float64" else keys
+                np.testing.assert_array_equal(found, np.argsort(keys, -1, kind="stable"))

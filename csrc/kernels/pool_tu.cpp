@@ -3,7 +3,9 @@
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
 #include "kernels/pool_bands.h"
+#include "kernels/pool_windows.h"
 
 namespace tensorlike {
 namespace {
@@ -39,19 +41,63 @@ TL_INLINE T larger(T most_yet, T x) {
 }
 
 template <class T>
-T window_maximum(const PoolWindow& w, const Band& window, const T* x) {
+T run_maximum(const T* run, int64_t n) {
+  T found = kLowest<T>;
+  if (n < kLanes) {
+    for (int64_t i = 0; i < n; ++i) found = larger(found, run[i]);
+    return found;
+  }
   T lanes[kLanes];
-  for (T& lane : lanes) lane = kLowest<T>;
-  for_runs(w, window, [&](int64_t place, int64_t n) {
-    const T* run = x + place;
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], run[i + l]);
+  for (int l = 0; l < kLanes; ++l) lanes[l] = run[l];
+  for (int64_t i = kLanes; i < n; i += kLanes) {  // the last vector meets the one before
+    const T* const from = run + least(i, n - kLanes);
+    for (int l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], from[l]);
+  }
+  return joined<kLanes>(lanes, [](auto a, auto b) { return larger(a, b); });
+}
+
+template <class T>
+T window_maximum(const PoolWindow& w, const Band& window, const T* x) {
+  T found = kLowest<T>;
+  for_runs(w, window,
+           [&](int64_t place, int64_t n) { found = larger(found, run_maximum(x + place, n)); });
+  return found;
+}
+
+// strip[i] = the largest of the elements [i, i + reach) of the strip; reach is a power of two.
+template <class Own>
+void widen(Own* strip, int64_t length, int64_t reach) {
+  for (int64_t step = 1; step < reach; step *= 2) {
+    const int64_t n = length - 2 * step + 1;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) strip[i] = larger(strip[i], strip[i + step]);
+  }
+}
+
+// best[i] = the largest element of the i-th window. Where windows have many elements in common,
+// these are compared once.
+template <class T, class Own>
+void part_maxima(const PoolWindow& w, const Part& part, const T* x, Own* __restrict__ best) {
+  Own strip[kElements];
+  combine_rows(w, part, x, static_cast<Own>(kLowest<T>), strip,
+               [](Own a, Own b) { return larger(a, b); });
+  if (w.is_irregular || w.kernel[2] < 4 * w.stride[2]) {
+    for (int64_t i = 0; i < part.columns; ++i) {
+      best[i] = run_maximum(strip + part.begin[i], part.end[i] - part.begin[i]);
     }
-    for (; i < n; ++i) lanes[0] = larger(lanes[0], run[i]);
-  });
-  for (int l = 1; l < kLanes; ++l) lanes[0] = larger(lanes[0], lanes[l]);
-  return lanes[0];
+    return;
+  }
+  int64_t reach = kElements;  // of all windows: those at the edges are shorter
+  for (int64_t i = 0; i < part.columns; ++i) reach = least(reach, part.end[i] - part.begin[i]);
+  while ((reach & (reach - 1)) != 0) reach &= reach - 1;
+  widen(strip, part.length, reach);
+  for (int64_t i = 0; i < part.columns; ++i) {
+    Own found = kLowest<T>;
+    for (int64_t j = part.begin[i]; reach > 0 && j < part.end[i]; j += reach) {
+      found = larger(found, strip[least(j, part.end[i] - reach)]);
+    }
+    best[i] = found;
+  }
 }
 
 // y[i] = the largest of the elements i * kColumns and on of a row, or of two.
@@ -169,11 +215,19 @@ void max(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   if (w.is_side_by_side()) return maxima_side_by_side(w, x, y);
+  using Own = Held<T>;
   if (w.is_by_window()) {
+    if (has_runs(w)) {
+      for_parts(w, [&](const Part& part) {
+        Own best[kElements];
+        part_maxima(w, part, x, best);
+        for (int64_t i = 0; i < part.columns; ++i) y[part.place + i] = static_cast<T>(best[i]);
+      });
+      return;
+    }
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;
   }
-  using Own = Held<T>;
   for_bands(w, [&](const Band& band) {
     fetch_next(w, band, x);
     Own strips[kMostElements];
@@ -220,6 +274,63 @@ struct Found {
   }
 };
 
+// The number of the first of n elements that is `value`, or NaN where that one is; n without any.
+template <class T>
+int64_t first_equal(const T* run, int64_t n, T value) {
+  using Place = typename PlaceOf<T>::Type;
+  constexpr int64_t kTogether = 8 * kLanes;
+  const Place seeks_nan = value != value ? 1 : 0;
+  const auto is_it = [=](T x) __attribute__((always_inline)) {
+    return static_cast<Place>(x == value) | (seeks_nan & static_cast<Place>(x != x));
+  };
+  if (n < kLanes) {
+    int64_t i = 0;
+    while (i < n && is_it(run[i]) == 0) ++i;
+    return i;
+  }
+  for (int64_t begin = 0; begin < n; begin += kTogether) {
+    const int64_t end = least(n, begin + kTogether);
+    Place lanes[kLanes];
+    for (Place& lane : lanes) lane = PlaceOf<T>::kNone;
+    for (int64_t i = begin; i < end; i += kLanes) {  // the last vector meets the one before
+      const int64_t from = least(i, n - kLanes);
+      for (int l = 0; l < kLanes; ++l) {
+        const Place at = static_cast<Place>(from + l);
+        lanes[l] = (is_it(run[from + l]) != 0) & (at < lanes[l]) ? at : lanes[l];
+      }
+    }
+    const Place found = joined<kLanes>(lanes, [](auto a, auto b) { return a < b ? a : b; });
+    if (found != PlaceOf<T>::kNone) return found;
+  }
+  return n;
+}
+
+// Where the i-th window of a part has its largest element, the first of them.
+template <class T>
+int64_t place_of(const PoolWindow& w, const Part& part, int64_t i, const T* x, T value) {
+  const int64_t begin = part.begin[i], n = part.end[i] - begin;
+  for (int64_t d = part.depths[0]; d < part.depths[1]; ++d) {
+    for (int64_t h = part.rows[0]; h < part.rows[1]; ++h) {
+      const int64_t place = (d * w.in[1] + h) * w.in[2] + part.first + begin;
+      const int64_t at = first_equal(x + place, n, value);
+      if (at < n) return place + at;
+    }
+  }
+  return PlaceOf<T>::kNone;
+}
+
+// The same of a window with gaps, or a very long one.
+template <class T>
+int64_t place_of(const PoolWindow& w, const Band& window, const T* x, T value) {
+  int64_t found = PlaceOf<T>::kNone;
+  for_runs(w, window, [&](int64_t place, int64_t n) {
+    if (found != PlaceOf<T>::kNone) return;
+    const int64_t at = first_equal(x + place, n, value);
+    if (at < n) found = place + at;
+  });
+  return found;
+}
+
 // Calls f(place of a window in the output, place of its first maximum, or of its first NaN, in the
 // input, or kNone for a window of padding alone).
 template <class T, class F>
@@ -228,18 +339,17 @@ TL_INLINE void for_maxima(const PoolWindow& w, const void* in, F&& f) {
   const T* x = static_cast<const T*>(in);
   Found<T> strips, best;
   if (w.is_by_window()) {
-    for_each_window(w, [&](const Band& window) {
-      T value = kLowest<T>;
-      int64_t at = PlaceOf<T>::kNone;
-      for_runs(w, window, [&](int64_t place, int64_t n) {
-        for (int64_t i = place; i < place + n; ++i) {
-          const bool is_better =
-              x[i] > value || at == PlaceOf<T>::kNone || (x[i] != x[i] && value == value);
-          value = is_better ? x[i] : value;
-          at = is_better ? i : at;
+    if (has_runs(w)) {
+      for_parts(w, [&](const Part& part) {
+        part_maxima(w, part, x, best.value);
+        for (int64_t i = 0; i < part.columns; ++i) {
+          f(part.place + i, place_of(w, part, i, x, best.value[i]));
         }
       });
-      f(window.place, at);
+      return;
+    }
+    for_each_window(w, [&](const Band& window) {
+      f(window.place, place_of(w, window, x, window_maximum(w, window, x)));
     });
     return;
   }
@@ -287,19 +397,18 @@ TL_INLINE T count_of(const PoolWindow& w, const Band& band, int64_t row, int64_t
 }
 
 template <class T>
-T window_mean(const PoolWindow& w, const Band& window, const T* x) {
-  double lanes[kLanes] = {};
-  for_runs(w, window, [&](int64_t place, int64_t n) {
-    const T* run = x + place;
-    int64_t i = 0;
+double run_sum(const T* run, int64_t n) {
+  double found = 0;
+  int64_t i = 0;
+  if (n >= kLanes) {
+    double lanes[kLanes] = {};
     for (; i + kLanes <= n; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(run[i + l]);
     }
-    for (int l = 0; i < n; ++i, ++l) lanes[l] += static_cast<double>(run[i]);
-  });
-  double total = 0;
-  for (double lane : lanes) total += lane;
-  return static_cast<T>(total / count_of<double>(w, window, window.row, window.column));
+    found = joined<kLanes>(lanes, [](auto a, auto b) { return a + b; });
+  }
+  for (; i < n; ++i) found += static_cast<double>(run[i]);
+  return found;
 }
 
 // Calls f(place of a window in the output, its cell, what its sum is divided by).
@@ -322,7 +431,24 @@ void mean(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   if (w.is_by_window()) {
-    for_each_window(w, [&](const Band& window) { y[window.place] = window_mean(w, window, x); });
+    if (has_runs(w)) {
+      for_parts(w, [&](const Part& part) {
+        double strip[kElements];
+        combine_rows(w, part, x, 0.0, strip, [](double a, double b) { return a + b; });
+        for (int64_t i = 0; i < part.columns; ++i) {
+          const double sum = run_sum(strip + part.begin[i], part.end[i] - part.begin[i]);
+          y[part.place + i] =
+              static_cast<T>(sum / static_cast<double>(part.count * part.counts[i]));
+        }
+      });
+      return;
+    }
+    for_each_window(w, [&](const Band& window) {
+      double sum = 0;
+      for_runs(w, window, [&](int64_t place, int64_t n) { sum += run_sum(x + place, n); });
+      y[window.place] =
+          static_cast<T>(sum / count_of<double>(w, window, window.row, window.column));
+    });
     return;
   }
   for_bands(w, [&](const Band& band) {
@@ -347,6 +473,27 @@ template <class T>
 void mean_spread(const PoolWindow& w, const void* gradient, void* to) {
   const T* dy = static_cast<const T*>(gradient);
   T* dx = static_cast<T*>(to);
+  if (are_rows(w)) {
+    for (int64_t i = 0; i < w.out[2]; ++i) {
+      const T share = dy[i] / count_of<T>(w, Band{}, 0, i);
+      for (int64_t j = 0; j < w.kernel[2]; ++j) dx[i * w.kernel[2] + j] = share;
+    }
+    return;
+  }
+  if (w.is_by_window() && has_runs(w)) {
+    for_parts(w, [&](const Part& part) {
+      T strip[kElements];
+      for (int64_t i = 0; i < part.length; ++i) strip[i] = 0;
+      for (int64_t i = 0; i < part.columns; ++i) {
+        const T share = dy[part.place + i] / static_cast<T>(part.count * part.counts[i]);
+        for (int64_t j = part.begin[i]; j < part.end[i]; ++j) strip[j] += share;
+      }
+      for_rows(w, part, [&](int64_t place) __attribute__((always_inline)) {
+        for (int64_t i = 0; i < part.length; ++i) dx[place + i] += strip[i];
+      });
+    });
+    return;
+  }
   if (w.is_by_window()) {
     for_each_window(w, [&](const Band& window) {
       const T share = dy[window.place] / count_of<T>(w, window, window.row, window.column);

@@ -37,23 +37,23 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
   });
 }
 
-// The reduction that windows which lie one behind the other are short rows of; null where they
-// don't, or small ones have loops of their own.
-const ReductionKernel* reduction_of(const Pooling& p, DType dtype, const char* name) {
+// The reduction that windows which lie one behind the other are rows of; null where they
+// don't, small ones have loops of their own, or sums need double precision.
+const ReductionKernel* reduction_of(const Pooling& p, DType dtype, bool is_sum) {
   const PoolWindow& w = p.window;
-  if (!are_rows(w) || w.kernel[2] > kShortRow || w.is_side_by_side() || w.divisor != 0) {
-    return nullptr;
-  }
-  const ReductionKernel& found = kernel_table().reductions.find(name)->second[dtype];
+  if (!are_rows(w) || w.is_side_by_side() || w.divisor != 0) return nullptr;
+  if (is_sum && w.kernel[2] > kShortRow) return nullptr;
+  const ReductionKernel& found =
+      kernel_table().reductions.find(is_sum ? "mean" : "max")->second[dtype];
   return found.accumulator == 0 ? nullptr : &found;
 }
 
-// y from planes of x; `reduction`: what does the same to rows.
+// y from planes of x; `is_sum`: means, else maxima.
 template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
-void reduce(const Op& op, const Array& x, const Array& y, const char* reduction) {
+void reduce(const Op& op, const Array& x, const Array& y, bool is_sum) {
   const Pooling p = pools_of(op, x.shape);
   const int64_t size = static_cast<int64_t>(size_of(y.dtype));
-  if (const ReductionKernel* rows = reduction_of(p, y.dtype, reduction)) {
+  if (const ReductionKernel* rows = reduction_of(p, y.dtype, is_sum)) {
     const int64_t n = p.window.kernel[2], count = p.planes * p.window.out[2];
     Reducible reducible;
     reducible.shape = {count, n};
@@ -69,7 +69,7 @@ void reduce(const Op& op, const Array& x, const Array& y, const char* reduction)
 }
 
 void avg_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
-  reduce<&PoolKernels::mean>(op, *inputs[0], *outputs[0], "mean");
+  reduce<&PoolKernels::mean>(op, *inputs[0], *outputs[0], true);
 }
 
 // Of bytes as they are: the largest needs no room.
@@ -78,7 +78,7 @@ void max_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace)
   const DType wide = kernel_table().pools[own].max != nullptr ? own : compute_of(own);
   const Array x = prepared(*inputs[0], wide, workspace);
   write_as(*outputs[0], wide, workspace,
-           [&](const Array& y) { reduce<&PoolKernels::max>(op, x, y, "max"); });
+           [&](const Array& y) { reduce<&PoolKernels::max>(op, x, y, false); });
 }
 
 // The wider of the two, so that rounding x does not move its maxima.

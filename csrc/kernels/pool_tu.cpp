@@ -40,20 +40,33 @@ TL_INLINE T larger(T most_yet, T x) {
   return x != x ? x : found;
 }
 
+// kLanes elements together, by as many vectors as they take.
+template <class T>
+struct WideOf {
+  typedef T Type __attribute__((vector_size(kLanes * sizeof(T))));
+};
+template <class T>
+using Wide = typename WideOf<T>::Type;
+
+template <class T>
+TL_INLINE Wide<T> load_wide(const T* from) {
+  Wide<T> x;
+  __builtin_memcpy(&x, from, sizeof(x));
+  return x;
+}
+
 template <class T>
 T run_maximum(const T* run, int64_t n) {
-  T found = kLowest<T>;
   if (n < kLanes) {
+    T found = kLowest<T>;
     for (int64_t i = 0; i < n; ++i) found = larger(found, run[i]);
     return found;
   }
-  T lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = run[l];
+  Wide<T> found = load_wide(run);
   for (int64_t i = kLanes; i < n; i += kLanes) {  // the last vector meets the one before
-    const T* const from = run + least(i, n - kLanes);
-    for (int l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], from[l]);
+    found = larger(found, load_wide(run + least(i, n - kLanes)));
   }
-  return joined<kLanes>(lanes, [](auto a, auto b) { return larger(a, b); });
+  return join_lanes(found, [](auto a, auto b) { return larger(a, b); })[0];
 }
 
 template <class T>
@@ -277,30 +290,32 @@ struct Found {
 // The number of the first of n elements that is `value`, or NaN where that one is; n without any.
 template <class T>
 int64_t first_equal(const T* run, int64_t n, T value) {
-  using Place = typename PlaceOf<T>::Type;
-  constexpr int64_t kTogether = 8 * kLanes;
-  const Place seeks_nan = value != value ? 1 : 0;
-  const auto is_it = [=](T x) __attribute__((always_inline)) {
-    return static_cast<Place>(x == value) | (seeks_nan & static_cast<Place>(x != x));
-  };
   if (n < kLanes) {
     int64_t i = 0;
-    while (i < n && is_it(run[i]) == 0) ++i;
+    if (value == value) {
+      while (i < n && run[i] != value) ++i;
+    } else {
+      while (i < n && run[i] == run[i]) ++i;
+    }
     return i;
   }
+  using Places = LaneNumbers<Wide<T>>;
+  using Place = typename PlaceOf<T>::Type;
+  constexpr int64_t kTogether = 8 * kLanes;
+  const Wide<T> wanted = Wide<T>{} + value;
+  const Places seeks_nan = wanted != wanted;
   for (int64_t begin = 0; begin < n; begin += kTogether) {
     const int64_t end = least(n, begin + kTogether);
-    Place lanes[kLanes];
-    for (Place& lane : lanes) lane = PlaceOf<T>::kNone;
+    Places found = Places{} + PlaceOf<T>::kNone;
     for (int64_t i = begin; i < end; i += kLanes) {  // the last vector meets the one before
       const int64_t from = least(i, n - kLanes);
-      for (int l = 0; l < kLanes; ++l) {
-        const Place at = static_cast<Place>(from + l);
-        lanes[l] = (is_it(run[from + l]) != 0) & (at < lanes[l]) ? at : lanes[l];
-      }
+      const Wide<T> x = load_wide(run + from);
+      const Places at = lane_numbers<Wide<T>>() + static_cast<Place>(from);
+      const Places is_it = ((x == wanted) | ((x != x) & seeks_nan)) & (at < found);
+      found = is_it ? at : found;
     }
-    const Place found = joined<kLanes>(lanes, [](auto a, auto b) { return a < b ? a : b; });
-    if (found != PlaceOf<T>::kNone) return found;
+    const Place first = join_lanes(found, [](auto a, auto b) { return a < b ? a : b; })[0];
+    if (first != PlaceOf<T>::kNone) return first;
   }
   return n;
 }

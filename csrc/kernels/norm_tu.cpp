@@ -78,8 +78,10 @@ inline void over_runs(const RowBlock& block, F&& f) {
 constexpr int64_t kMostShort = 63;
 constexpr int kTurned = 16;
 
-inline bool is_short(const RowBlock& block) {
-  return block.n <= kMostShort && block.n % kTurned != 0;
+// Whether rows are, and weight and bias are the same for all.
+inline bool is_short(const RowBlock& block, bool has_bias) {
+  const bool is_same = block.in_step[1] == 0 && (!has_bias || block.in_step[2] == 0);
+  return is_same && block.n <= kMostShort && block.n % kTurned != 0;
 }
 
 template <class T>
@@ -230,7 +232,7 @@ void backward_short(const RowBlock& block) {
 template <class T, bool kCenters, Weights kWeights>
 void forward(const RowBlock& block) {
   if constexpr (kWeights == Weights::kShared) {
-    if (is_short(block)) return forward_short<T, kCenters>(block);
+    if (is_short(block, kCenters)) return forward_short<T, kCenters>(block);
   }
   Statistics<T> statistics[kMostRows];
   in_groups(block, [&](int64_t first, int64_t last) {
@@ -293,7 +295,7 @@ void sum_row(const RowBlock& block, int64_t r, const Statistics<T>& s, double (&
 template <class T, bool kCenters, Weights kWeights>
 void backward(const RowBlock& block) {
   if constexpr (kWeights == Weights::kShared) {
-    if (is_short(block)) return backward_short<T, kCenters>(block);
+    if (is_short(block, false)) return backward_short<T, kCenters>(block);
   }
   const int64_t n = block.n;
   Statistics<T> statistics[kMostRows];

@@ -65,6 +65,29 @@ def test_layouts_do_not_change_a_bit(n: int) -> None:
         np.testing.assert_array_equal(np.asarray(y), np.asarray(plain[0]))
 
 
+@pytest.mark.parametrize("groups", [1, 2, 5, 10])
+@pytest.mark.parametrize("size", [(), (2,), (3,), (7, 7)])
+def test_groups_have_weights_of_their_own(groups: int, size: tuple[int, ...]) -> None:
+    x, dy = (drawn(3, 10, *size, seed=s, dtype="float32") for s in (2, 3))
+    w, b = (1 + drawn(10, seed=s, dtype="float32") for s in (4, 5))
+    leaves = [tl.tensor(z, requires_grad=True) for z in (x + 1, w, b)]
+    y = F.group_norm(leaves[0], groups, *leaves[1:], eps=0.1)
+    y.backward(tl.tensor(dy))
+    apart = (x + 1.0).astype(np.float64).reshape(3, groups, -1)
+    mean = apart.mean(axis=-1, keepdims=True)
+    factor = 1 / np.sqrt(apart.var(axis=-1, keepdims=True) + 0.1)
+    u = (apart - mean) * factor
+    each = (1, 10, *[1] * len(size))
+    g = (dy * w.reshape(each)).astype(np.float64).reshape(apart.shape)
+    dx = factor * (g - g.mean(axis=-1, keepdims=True) - u * (g * u).mean(axis=-1, keepdims=True))
+    others = (0, *range(2, x.ndim))
+    u = u.reshape(x.shape)
+    wanted = [u * w.reshape(each) + b.reshape(each), dx.reshape(x.shape), (dy * u).sum(axis=others),
+              dy.sum(axis=others)]  # fmt: skip
+    for found, by in zip([y.detach(), *(leaf.grad for leaf in leaves)], wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), by, 2e-5, 2e-5)
+
+
 def test_a_row_that_is_not_finite_is_alone() -> None:
     x = drawn(40, 10, seed=0, dtype="float32")
     x[3, 4], x[39, 0] = np.nan, np.inf

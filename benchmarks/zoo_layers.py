@@ -17,7 +17,6 @@ import torch
 from cases import Case
 from compare import arrays_of
 from peers import JAX, OURS, TORCH, Array, Build, Function, both_ways, forward, jax, jnp
-from reductions import jax_layer_norm
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -147,16 +146,6 @@ ATTENTIONS = [
     (12, 512, 512, 64, True), (12, 1, 256, 64, False), (4, 128, 128, 32, True),
     (12, 49, 49, 64, False), (16, 1024, 1024, 64, True), (8, 16, 16, 64, False),
 ]  # fmt: skip
-ROWS = [
-    (128, 768),
-    (128, 384),
-    (197, 768),
-    (3136, 96),
-    (784, 192),
-    (49, 768),
-    (512, 1024),
-    (1, 4096),
-]
 # Channels, size: what batch norms, activations and pools see.
 MAPS = [(64, 112), (64, 56), (256, 56), (128, 28), (512, 28), (1024, 14), (512, 7), (2048, 7),
         (96, 112), (144, 56), (192, 28), (576, 14), (960, 7), (16, 160), (32, 80)]  # fmt: skip
@@ -318,106 +307,6 @@ def attentions(random: Random, count: int) -> Iterator[Case]:
         way = random.choice(("forward", "forward and backward"))
         name = f"attention {batch} x {heads} x {asking}, {asked} of {size}{' causal' * causal}"
         yield layer(name, [q, k, v], functions, way)
-
-
-def norms(random: Random, count: int) -> Iterator[Case]:
-    """Layer, RMS and group norms, softmax: rows of 8 to 65536."""
-    for _ in range(count):
-        rows, n = random.choice(ROWS)
-        rows *= random.choice(BATCHES)
-        if random.random() < 0.5:
-            n = int(8 * 2 ** random.uniform(0, 13))
-            rows = max(1, int(2 ** random.uniform(16, 22)) // n)
-        kind = random.choice(("layer norm", "RMS norm", "softmax", "log-softmax", "group norm"))
-        way = random.choice(("forward", "forward and backward"))
-        x, w, b = numbers(rows, n), 1 + numbers(n, seed=1) / 10, numbers(n, seed=2)
-        inputs = {"layer norm": [x, w, b], "RMS norm": [x, w]}.get(kind, [x])
-        name = f"{kind}, {rows} rows of {n}"
-        if kind == "group norm":
-            channels, size = random.choice(MAPS)
-            groups = random.choice((8, 16))
-            inputs = [numbers(random.choice(BATCHES), channels, size, size),
-                      1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)]  # fmt: skip
-            name = f"{kind} of {groups}, {inputs[0].shape}"
-            yield layer(name, inputs, _group_norms(groups), way)
-            continue
-        yield layer(name, inputs, norm_functions(kind, n), way)
-
-
-def _group_norms(groups: int) -> dict[str, Function]:
-    theirs = torch.nn.functional.group_norm
-    return {
-        OURS: lambda x, w, b: F.group_norm(x, groups, w, b),
-        TORCH: lambda x, w, b: theirs(x, groups, w, b),
-    }
-
-
-def norm_functions(kind: str, n: int) -> dict[str, Function]:
-    """A norm of rows of n elements, or their softmax or its logarithm."""
-    library = torch.nn.functional
-    match kind:
-        case "layer norm":
-            return {OURS: lambda x, w, b: F.layer_norm(x, w, b),
-                    TORCH: lambda x, w, b: library.layer_norm(x, (n,), w, b),
-                    JAX: jax_layer_norm}  # fmt: skip
-        case "RMS norm":
-            return {OURS: lambda x, w: F.rms_norm(x, w),
-                    TORCH: lambda x, w: library.rms_norm(x, (n,), w, 1e-5),
-                    JAX: lambda x, w: x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w,
-                    }  # fmt: skip
-        case "softmax":
-            return {OURS: lambda x: F.softmax(x, axis=-1), TORCH: lambda x: torch.softmax(x, -1),
-                    JAX: lambda x: jax.nn.softmax(x, -1)}  # fmt: skip
-    return {OURS: lambda x: F.log_softmax(x, axis=-1), TORCH: lambda x: torch.log_softmax(x, -1),
-            JAX: lambda x: jax.nn.log_softmax(x, -1)}  # fmt: skip
-
-
-def batch_norms(random: Random, count: int) -> Iterator[Case]:
-    """In training, with its activation or without, forward and back; and inferring."""
-    for _ in range(count):
-        channels, size = random.choice(MAPS)
-        batch = random.choice(BATCHES)
-        if random.random() < 0.5:
-            channels, size = channels + random.randint(-7, 7), max(size + random.randint(-5, 5), 2)
-        x = numbers(batch, channels, size, size)
-        w, b = 1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)
-        active = random.random() < 0.5
-        name = f"batch norm{' + relu' * active}, {x.shape}"
-        if random.random() < 0.3:
-            yield layer(
-                f"{name}, inferring", [x], _batch_norms_inferring(channels, active), "forward"
-            )
-            continue
-        way = random.choice(("forward", "forward and backward", "forward and backward"))
-        yield layer(name, [x, w, b], _batch_norms_training(active), way)
-
-
-def _batch_norms_training(active: bool) -> dict[str, Function]:
-    def ours(x: Any, w: Any, b: Any) -> Any:
-        y = F.batch_norm(x, *(F.reshape(z, (-1, 1, 1)) for z in (w, b)), axes=(0, 2, 3))[0]
-        return F.relu(y) if active else y
-
-    def theirs(x: Any, w: Any, b: Any) -> Any:
-        y = torch.nn.functional.batch_norm(x, None, None, w, b, training=True)
-        return torch.relu(y) if active else y
-
-    return {OURS: ours, TORCH: theirs}
-
-
-def _batch_norms_inferring(channels: int, active: bool) -> dict[str, Function]:
-    our_layer, their_layer = tl.nn.BatchNorm2d(channels), torch.nn.BatchNorm2d(channels)
-    our_layer.eval()
-    their_layer.eval()
-
-    def ours(x: Any) -> Any:
-        with tl.no_grad():
-            return F.relu(our_layer(x)) if active else our_layer(x)
-
-    def theirs(x: Any) -> Any:
-        with torch.no_grad():
-            return torch.relu(their_layer(x)) if active else their_layer(x)
-
-    return {OURS: ours, TORCH: theirs}
 
 
 def pools(random: Random, count: int) -> Iterator[Case]:

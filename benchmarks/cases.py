@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from compare import Settings, Timings, arrays_of, time_calls
-from peers import COMPILED, JAX, MLX, OURS, TORCH, Build, Call
+from peers import COMPILED, JAX, MLX, OURS, TORCH, Array, Build, Call
 
 LEAST_TO_TELL = 0.05  # seconds of a first call that are worth telling as compilation
 
@@ -30,6 +30,7 @@ class Case:
         builds: the contenders, ours among them; made when the row is measured.
         given: forms of the peers that write into memory that they are given; told beside, since
             ours returns fresh results.
+        exact: the results, of float64, that all are checked against; else those of the first peer.
         describe: more words for the name, of the measured times.
     """
 
@@ -38,6 +39,7 @@ class Case:
     bar: float | None = None
     against: Sequence[str] = (TORCH, COMPILED, JAX, MLX)
     given: Callable[[], Mapping[str, Build]] = dict
+    exact: Callable[[], Sequence[Array]] | None = None
     tolerance: float = 1e-4
     describe: Callable[[Timings], str] = lambda _: ""
 
@@ -120,10 +122,13 @@ def _build(
 
 
 def _check(case: Case, results: Mapping[str, list[Any]], row: Row) -> None:
-    """Compares all with the first peer; by the largest element, since sums cancel."""
+    """Compares all with the exact results, or else with the first peer's; by the largest element,
+    since sums cancel."""
     reference = next((name for name in results if name != OURS), OURS)
+    expected = results.get(reference, []) if case.exact is None else case.exact()
+    reference = reference if case.exact is None else "float64"
     for name, values in results.items():
-        for value, wanted in zip(values, results.get(reference, []), strict=False):
+        for value, wanted in zip(values, expected, strict=False):
             scale = float(np.max(np.abs(wanted), initial=0)) if wanted.dtype.kind == "f" else 0
             if value.shape != wanted.shape or not np.allclose(
                 value, wanted, rtol=case.tolerance, atol=case.tolerance * scale

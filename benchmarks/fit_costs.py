@@ -71,18 +71,17 @@ def shapes(random: Random, count: int) -> Iterator[tuple[Convolution, int]]:
 
 def multiply_adds(row: Convolution, batch: int) -> float:
     """How many, about."""
-    pixels = math.prod(row.sizes) / (1 if row.transposed else row.stride ** len(row.sizes))
-    taps = row.window ** len(row.sizes)
+    pixels = math.prod(row.sizes) / (1 if row.transposed else math.prod(row.of_each(row.stride)))
+    taps = math.prod(row.windows)
     return batch * row.c_in * row.c_out / row.groups * taps * pixels
 
 
 def calls(row: Convolution, batch: int) -> dict[str, Callable[[], Any]]:
     """The result, the result with weights that are kept, and both gradients."""
     ndim = len(row.sizes)
-    kernel = (row.window,) * ndim
     x = tl.tensor(layers.numbers(batch, row.c_in, *row.sizes))
-    w = tl.tensor(layers.numbers(row.c_out, row.c_in // row.groups, *kernel, seed=1))
-    options = {"stride": row.stride, "padding": row.pads, "groups": row.groups}
+    w = tl.tensor(layers.numbers(row.c_out, row.c_in // row.groups, *row.windows, seed=1))
+    options = {"stride": row.of_each(row.stride), "padding": row.pads, "groups": row.groups}
     options |= {"dilation": row.dilation}
     function = getattr(F, f"conv{ndim}d")
     dy = tl.tensor(layers.numbers(*function(x, w, **options).shape, seed=2))

@@ -16,12 +16,19 @@ import report
 import zoo_algebra as algebra
 import zoo_dtypes as narrow
 import zoo_layers as layers
+import zoo_norms
 import zoo_ops as ops
+import zoo_windows as windows
 from cases import Case, Row, measure
 from compare import Settings
 
 SEED = 18
 COUNT = 24  # cases of a family
+
+
+def _exact(random: Random, rows: Sequence[layers.Convolution], count: int) -> Iterator[Case]:
+    return layers.convolutions(random, rows, count, is_exact=True)
+
 
 FAMILIES: dict[str, Callable[[Random, int], Iterator[Case]]] = {
     "ResNet's convolutions": lambda r, n: layers.convolutions(r, layers.RESNET, n),
@@ -30,9 +37,19 @@ FAMILIES: dict[str, Callable[[Random, int], Iterator[Case]]] = {
     "convolutions, few channels": lambda r, n: layers.convolutions(r, layers.FEW_CHANNELS, n),
     "convolutions of detectors": lambda r, n: layers.convolutions(r, layers.DETECTORS, n),
     "convolutions, other kinds": lambda r, n: layers.convolutions(r, layers.OTHERS, n),
+    "convolutions, dilated": lambda r, n: _exact(r, windows.DILATED, n),
+    "convolutions, transposed": lambda r, n: _exact(r, windows.TRANSPOSED, n),
+    "convolutions of sequences": lambda r, n: _exact(r, windows.SEQUENCES, n),
+    "convolutions of volumes": lambda r, n: _exact(r, windows.VOLUMES, n),
+    "convolutions, grouped": lambda r, n: _exact(r, windows.GROUPED, n),
     "pooling": layers.pools,
-    "batch norms": layers.batch_norms,
-    "norms and softmax": layers.norms,
+    "pooling, other windows": windows.pools,
+    "pooling, parts and places": windows.parts,
+    "batch norms": zoo_norms.batch_norms,
+    "batch norms, narrow": zoo_norms.narrow_batch_norms,
+    "norms and softmax": zoo_norms.norms,
+    "norms and softmax, other axes": zoo_norms.along_axes,
+    "norms and softmax, rows": zoo_norms.rows,
     "linear layers": layers.products,
     "attention": layers.attentions,
     "elementwise": ops.elementwise,

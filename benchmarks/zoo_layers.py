@@ -6,21 +6,23 @@ and texts of 128 tokens; equal ones stand once. Around each, sizes are drawn too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
 
 import numpy as np
 import torch
 from cases import Case
-from peers import JAX, OURS, TORCH, Array, Function, both_ways, forward, jax, jnp
-from reductions import jax_layer_norm
+from compare import arrays_of
+from peers import JAX, OURS, TORCH, Array, Build, Function, both_ways, forward, jax, jnp
 
 import tensorlike as tl
 import tensorlike.functional as F
 
 BATCHES = (1, 8)
+EXACT = 1e-4  # of the largest element, beside float64
 
 
 def numbers(*shape: int, seed: int = 0) -> Array:
@@ -35,12 +37,13 @@ class Convolution:
     c_in: int
     c_out: int
     size: int | tuple[int, ...]
-    window: int = 3
-    stride: int = 1
+    window: int | tuple[int, ...] = 3
+    stride: int | tuple[int, ...] = 1
     groups: int = 1
     dilation: int = 1
     transposed: bool = False
     padding: int | None = None
+    output_padding: int = 0
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -48,16 +51,28 @@ class Convolution:
         return (self.size,) * 2 if isinstance(self.size, int) else self.size
 
     @property
-    def pads(self) -> int:
+    def windows(self) -> tuple[int, ...]:
+        """The sizes of a window."""
+        return self.of_each(self.window)
+
+    @property
+    def pads(self) -> tuple[int, ...]:
         """Zeros on each side: so many that stride 1 keeps the size, unless it is said."""
-        same = (self.window - 1) * self.dilation // 2
-        return same if self.padding is None else self.padding
+        if self.padding is not None:
+            return self.of_each(self.padding)
+        return tuple((k - 1) * self.dilation // 2 for k in self.windows)
+
+    def of_each(self, number: int | tuple[int, ...]) -> tuple[int, ...]:
+        """One for each dimension of the images."""
+        return (number,) * len(self.sizes) if isinstance(number, int) else number
 
     def __str__(self) -> str:
-        sizes = "x".join(map(str, self.sizes))
-        words = [f"{self.window}" + ("T" if self.transposed else ""), f"{self.c_in}>{self.c_out}"]
-        words += [f"of {sizes}"]
-        words += [f"/{self.stride}"] if self.stride > 1 else []
+        def told(number: int | tuple[int, ...]) -> str:
+            return str(number) if isinstance(number, int) else "x".join(map(str, number))
+
+        words = [told(self.window) + "T" * self.transposed, f"{self.c_in}>{self.c_out}"]
+        words += [f"of {told(self.sizes)}"]
+        words += [f"/{told(self.stride)}"] if self.stride != 1 else []
         words += [f"g{self.groups}"] if self.groups > 1 else []
         words += [f"d{self.dilation}"] if self.dilation > 1 else []
         return " ".join(words)
@@ -131,16 +146,6 @@ ATTENTIONS = [
     (12, 512, 512, 64, True), (12, 1, 256, 64, False), (4, 128, 128, 32, True),
     (12, 49, 49, 64, False), (16, 1024, 1024, 64, True), (8, 16, 16, 64, False),
 ]  # fmt: skip
-ROWS = [
-    (128, 768),
-    (128, 384),
-    (197, 768),
-    (3136, 96),
-    (784, 192),
-    (49, 768),
-    (512, 1024),
-    (1, 4096),
-]
 # Channels, size: what batch norms, activations and pools see.
 MAPS = [(64, 112), (64, 56), (256, 56), (128, 28), (512, 28), (1024, 14), (512, 7), (2048, 7),
         (96, 112), (144, 56), (192, 28), (576, 14), (960, 7), (16, 160), (32, 80)]  # fmt: skip
@@ -165,51 +170,95 @@ def drawn(random: Random, rows: Sequence[Convolution], count: int) -> Iterator[C
             c_in, c_out = (
                 max(c + random.randint(-c // 5, c // 5), 1) for c in (row.c_in, row.c_out)
             )
-        sizes = tuple(max(n + random.randint(-n // 6, n // 6), row.window) for n in row.sizes)
+        sizes = tuple(
+            max(n + random.randint(-n // 6, n // 6), (k - 1) * row.dilation + 1 - 2 * pad)
+            for n, k, pad in zip(row.sizes, row.windows, row.pads, strict=True)
+        )
         yield replace(row, c_in=c_in, c_out=c_out, size=sizes, groups=groups)
 
 
-def convolutions(random: Random, rows: Sequence[Convolution], count: int) -> Iterator[Case]:
-    """Forward, both gradients, or inference with a bias and an activation."""
+def convolutions(
+    random: Random, rows: Sequence[Convolution], count: int, *, is_exact: bool = False
+) -> Iterator[Case]:
+    """Forward, or both gradients; `is_exact`: checked against float64."""
     for row in drawn(random, rows, count):
         batch, way = random.choice(BATCHES), random.choice(("forward", "forward", "backward"))
         if row.transposed:
-            kernel = (row.c_in, row.c_out // row.groups, *(row.window,) * len(row.sizes))
+            kernel = (row.c_in, row.c_out // row.groups, *row.windows)
         else:
-            kernel = (row.c_out, row.c_in // row.groups, *(row.window,) * len(row.sizes))
+            kernel = (row.c_out, row.c_in // row.groups, *row.windows)
         x = numbers(batch, row.c_in, *row.sizes)
         w = numbers(*kernel, seed=1) / np.float32(np.sqrt(np.prod(kernel[1:])))
-        functions = _convolution_functions(row)
-        yield _layer(f"conv {row}, batch {batch}", [x, w], functions, way)
+        functions = _convolution_functions(row, way)
+        yield layer(f"conv {row}, batch {batch}", [x, w], functions, way, is_exact=is_exact)
 
 
-def _convolution_functions(row: Convolution) -> dict[str, Function]:
+def _convolution_functions(row: Convolution, way: str) -> dict[str, Function]:
     ndim = len(row.sizes)
-    options = {"stride": row.stride, "padding": row.pads, "groups": row.groups}
+    stride = row.of_each(row.stride)
+    options = {"stride": stride, "padding": row.pads, "groups": row.groups}
     options |= {"dilation": row.dilation}
+    if row.transposed:
+        options["output_padding"] = row.output_padding
     name = f"conv_transpose{ndim}d" if row.transposed else f"conv{ndim}d"
     ours, theirs = getattr(F, name), getattr(torch.nn.functional, name)
     found: dict[str, Function] = {
         OURS: lambda x, w: ours(x, w, **options),
         TORCH: lambda x, w: theirs(x, w, **options),
     }
-    if jax is not None and not row.transposed:
+    if jax is None or ndim > 2 or (row.transposed and way != "forward"):
+        return found  # its CPU library computes these element by element, for seconds
+    if not row.transposed:
         found[JAX] = lambda x, w: jax.lax.conv_general_dilated(
-            x, w, (row.stride,) * ndim, [(row.pads,) * 2] * ndim,
-            rhs_dilation=(row.dilation,) * ndim, feature_group_count=row.groups,
+            x, w, stride, [(pad, pad) for pad in row.pads],
+            rhs_dilation=row.of_each(row.dilation), feature_group_count=row.groups,
         )  # fmt: skip
+    elif row.groups == 1:
+        found[JAX] = _transposed_by_jax(row)
     return found
 
 
-def _layer(name: str, inputs: list[Array], functions: dict[str, Function], way: str) -> Case:
+def _transposed_by_jax(row: Convolution) -> Function:
+    """An ordinary one with zeros between the elements."""
+    reach = [(k - 1) * row.dilation - pad for k, pad in zip(row.windows, row.pads, strict=True)]
+    return lambda x, w: jax.lax.conv_general_dilated(
+        x, jnp.flip(w, range(2, w.ndim)).swapaxes(0, 1), row.of_each(1),
+        [(n, n + row.output_padding) for n in reach],
+        lhs_dilation=row.of_each(row.stride), rhs_dilation=row.of_each(row.dilation),
+    )  # fmt: skip
+
+
+def layer(
+    name: str,
+    inputs: list[Array],
+    functions: dict[str, Function],
+    way: str,
+    *,
+    is_exact: bool = False,
+) -> Case:
+    """A case of a layer's functions, forward or by `way`; `is_exact`: all of them are checked
+    against PyTorch's in float64."""
+    tolerance = EXACT if is_exact else 1e-3
+
+    def in_double(both: Callable[..., Mapping[str, Build]], dy: list[Array]) -> list[Array]:
+        wide = ([x.astype(np.float64) for x in inputs], *(y.astype(np.float64) for y in dy))
+        return arrays_of(both(*wide, {TORCH: functions[TORCH]})[TORCH]()())
+
     if way == "forward":
-        return Case(name=name, builds=lambda: forward(inputs, functions), tolerance=1e-3)
+        return Case(
+            name=name,
+            builds=lambda: forward(inputs, functions),
+            exact=(lambda: in_double(forward, [])) if is_exact else None,
+            tolerance=tolerance,
+        )
     shapes = (tl.ShapeTensor(x.shape, x.dtype.name) for x in inputs)
     dy = numbers(*functions[OURS](*shapes).shape, seed=2)
+    both = partial(both_ways, only_backward=way == "backward")
     return Case(
         name=f"{name}, {way}",
-        builds=lambda: both_ways(inputs, dy, functions, only_backward=way == "backward"),
-        tolerance=1e-3,
+        builds=lambda: both(inputs, dy, functions),
+        exact=(lambda: in_double(both, [dy])) if is_exact else None,
+        tolerance=tolerance,
     )
 
 
@@ -227,7 +276,7 @@ def products(random: Random, count: int) -> Iterator[Case]:
             JAX: lambda x, w, b: x @ w + b,
         }
         way = random.choice(("forward", "forward", "backward"))
-        yield _layer(f"linear {rows} x {n} > {k}", [x, w, b], functions, way)
+        yield layer(f"linear {rows} x {n} > {k}", [x, w, b], functions, way)
 
 
 def attentions(random: Random, count: int) -> Iterator[Case]:
@@ -257,106 +306,7 @@ def attentions(random: Random, count: int) -> Iterator[Case]:
             functions[JAX] = by_jax
         way = random.choice(("forward", "forward and backward"))
         name = f"attention {batch} x {heads} x {asking}, {asked} of {size}{' causal' * causal}"
-        yield _layer(name, [q, k, v], functions, way)
-
-
-def norms(random: Random, count: int) -> Iterator[Case]:
-    """Layer, RMS and group norms, softmax: rows of 8 to 65536."""
-    for _ in range(count):
-        rows, n = random.choice(ROWS)
-        rows *= random.choice(BATCHES)
-        if random.random() < 0.5:
-            n = int(8 * 2 ** random.uniform(0, 13))
-            rows = max(1, int(2 ** random.uniform(16, 22)) // n)
-        kind = random.choice(("layer norm", "RMS norm", "softmax", "log-softmax", "group norm"))
-        way = random.choice(("forward", "forward and backward"))
-        x, w, b = numbers(rows, n), 1 + numbers(n, seed=1) / 10, numbers(n, seed=2)
-        inputs = {"layer norm": [x, w, b], "RMS norm": [x, w]}.get(kind, [x])
-        name = f"{kind}, {rows} rows of {n}"
-        if kind == "group norm":
-            channels, size = random.choice(MAPS)
-            groups = random.choice((8, 16))
-            inputs = [numbers(random.choice(BATCHES), channels, size, size),
-                      1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)]  # fmt: skip
-            name = f"{kind} of {groups}, {inputs[0].shape}"
-            yield _layer(name, inputs, _group_norms(groups), way)
-            continue
-        yield _layer(name, inputs, _norm_functions(kind, n), way)
-
-
-def _group_norms(groups: int) -> dict[str, Function]:
-    theirs = torch.nn.functional.group_norm
-    return {
-        OURS: lambda x, w, b: F.group_norm(x, groups, w, b),
-        TORCH: lambda x, w, b: theirs(x, groups, w, b),
-    }
-
-
-def _norm_functions(kind: str, n: int) -> dict[str, Function]:
-    library = torch.nn.functional
-    match kind:
-        case "layer norm":
-            return {OURS: lambda x, w, b: F.layer_norm(x, w, b),
-                    TORCH: lambda x, w, b: library.layer_norm(x, (n,), w, b),
-                    JAX: jax_layer_norm}  # fmt: skip
-        case "RMS norm":
-            return {OURS: lambda x, w: F.rms_norm(x, w),
-                    TORCH: lambda x, w: library.rms_norm(x, (n,), w, 1e-5),
-                    JAX: lambda x, w: x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w,
-                    }  # fmt: skip
-        case "softmax":
-            return {OURS: lambda x: F.softmax(x, axis=-1), TORCH: lambda x: torch.softmax(x, -1),
-                    JAX: lambda x: jax.nn.softmax(x, -1)}  # fmt: skip
-    return {OURS: lambda x: F.log_softmax(x, axis=-1), TORCH: lambda x: torch.log_softmax(x, -1),
-            JAX: lambda x: jax.nn.log_softmax(x, -1)}  # fmt: skip
-
-
-def batch_norms(random: Random, count: int) -> Iterator[Case]:
-    """In training, with its activation or without, forward and back; and inferring."""
-    for _ in range(count):
-        channels, size = random.choice(MAPS)
-        batch = random.choice(BATCHES)
-        if random.random() < 0.5:
-            channels, size = channels + random.randint(-7, 7), max(size + random.randint(-5, 5), 2)
-        x = numbers(batch, channels, size, size)
-        w, b = 1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)
-        active = random.random() < 0.5
-        name = f"batch norm{' + relu' * active}, {x.shape}"
-        if random.random() < 0.3:
-            yield _layer(
-                f"{name}, inferring", [x], _batch_norms_inferring(channels, active), "forward"
-            )
-            continue
-        way = random.choice(("forward", "forward and backward", "forward and backward"))
-        yield _layer(name, [x, w, b], _batch_norms_training(active), way)
-
-
-def _batch_norms_training(active: bool) -> dict[str, Function]:
-    def ours(x: Any, w: Any, b: Any) -> Any:
-        y = F.batch_norm(x, *(F.reshape(z, (-1, 1, 1)) for z in (w, b)), axes=(0, 2, 3))[0]
-        return F.relu(y) if active else y
-
-    def theirs(x: Any, w: Any, b: Any) -> Any:
-        y = torch.nn.functional.batch_norm(x, None, None, w, b, training=True)
-        return torch.relu(y) if active else y
-
-    return {OURS: ours, TORCH: theirs}
-
-
-def _batch_norms_inferring(channels: int, active: bool) -> dict[str, Function]:
-    our_layer, their_layer = tl.nn.BatchNorm2d(channels), torch.nn.BatchNorm2d(channels)
-    our_layer.eval()
-    their_layer.eval()
-
-    def ours(x: Any) -> Any:
-        with tl.no_grad():
-            return F.relu(our_layer(x)) if active else our_layer(x)
-
-    def theirs(x: Any) -> Any:
-        with torch.no_grad():
-            return torch.relu(their_layer(x)) if active else their_layer(x)
-
-    return {OURS: ours, TORCH: theirs}
+        yield layer(name, [q, k, v], functions, way)
 
 
 def pools(random: Random, count: int) -> Iterator[Case]:
@@ -384,4 +334,4 @@ def pools(random: Random, count: int) -> Iterator[Case]:
                 OURS: lambda x, f=ours, k=window, o=options: f(x, k, **o),
                 TORCH: lambda x, f=theirs, k=window, o=options: f(x, k, **o),
             }
-        yield _layer(f"{kind} pool {window}/{stride}, {x.shape}", [x], functions, way)
+        yield layer(f"{kind} pool {window}/{stride}, {x.shape}", [x], functions, way)

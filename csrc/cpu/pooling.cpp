@@ -5,7 +5,9 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
+#include "cpu/reduce.h"
 #include "kernels/kernel_table.h"
+#include "kernels/pool_windows.h"
 #include "op/families.h"
 #include "op/windows.h"
 
@@ -13,6 +15,14 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kPoolGrain = 16384;  // elements read by a thread at least
+constexpr int64_t kShortRow = 512;     // of which sums need no double precision
+
+// What the op says, its windows described by as few lines as can be.
+Pooling pools_of(const Op& op, const Dims& x) {
+  Pooling p = pooling_of(op, x);
+  p.window = in_fewer_lines(p.window);
+  return p;
+}
 
 // Calls f(kernels, plane) for all planes; each reads about `work` elements.
 template <class F>
@@ -27,11 +37,31 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
   });
 }
 
-// y from planes of x.
+// The reduction that windows which lie one behind the other are rows of; null where they
+// don't, small ones have loops of their own, or sums need double precision.
+const ReductionKernel* reduction_of(const Pooling& p, DType dtype, bool is_sum) {
+  const PoolWindow& w = p.window;
+  if (!are_rows(w) || w.is_side_by_side() || w.divisor != 0) return nullptr;
+  if (is_sum && w.kernel[2] > kShortRow) return nullptr;
+  const ReductionKernel& found =
+      kernel_table().reductions.find(is_sum ? "mean" : "max")->second[dtype];
+  return found.accumulator == 0 ? nullptr : &found;
+}
+
+// y from planes of x; `is_sum`: means, else maxima.
 template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
-void reduce(const Op& op, const Array& x, const Array& y) {
-  const Pooling p = pooling_of(op, x.shape);
+void reduce(const Op& op, const Array& x, const Array& y, bool is_sum) {
+  const Pooling p = pools_of(op, x.shape);
   const int64_t size = static_cast<int64_t>(size_of(y.dtype));
+  if (const ReductionKernel* rows = reduction_of(p, y.dtype, is_sum)) {
+    const int64_t n = p.window.kernel[2], count = p.planes * p.window.out[2];
+    Reducible reducible;
+    reducible.shape = {count, n};
+    reducible.strides = {n, 1};
+    reducible.size = size_of(x.dtype);
+    reducible.operands.push_back({x.data, reducible.size, reducible.strides});
+    return reduce(reducible, {1}, *rows, y.data, size_of(y.dtype));
+  }
   for_planes(p, y.dtype, [&](const PoolKernels& kernels, int64_t plane) {
     (kernels.*kRun)(p.window, x.data + plane * p.window.in_size() * size,
                     y.data + plane * p.window.out_size() * size);
@@ -39,7 +69,7 @@ void reduce(const Op& op, const Array& x, const Array& y) {
 }
 
 void avg_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
-  reduce<&PoolKernels::mean>(op, *inputs[0], *outputs[0]);
+  reduce<&PoolKernels::mean>(op, *inputs[0], *outputs[0], true);
 }
 
 // Of bytes as they are: the largest needs no room.
@@ -48,14 +78,14 @@ void max_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace)
   const DType wide = kernel_table().pools[own].max != nullptr ? own : compute_of(own);
   const Array x = prepared(*inputs[0], wide, workspace);
   write_as(*outputs[0], wide, workspace,
-           [&](const Array& y) { reduce<&PoolKernels::max>(op, x, y); });
+           [&](const Array& y) { reduce<&PoolKernels::max>(op, x, y, false); });
 }
 
 // The wider of the two, so that rounding x does not move its maxima.
 DType compared_dtype(DType x, DType result) { return compute_of(promote(x, result)); }
 
 void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Pooling p = pooling_of(op, inputs[0]->shape);
+  const Pooling p = pools_of(op, inputs[0]->shape);
   const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
   const Array x = prepared(*inputs[0], wide, workspace);
   const Array values = prepared(*inputs[1], wide, workspace);
@@ -70,7 +100,7 @@ void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspac
 }
 
 void max_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Pooling p = pooling_of(op, inputs[0]->shape);
+  const Pooling p = pools_of(op, inputs[0]->shape);
   const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
   const Array x = prepared(*inputs[0], wide, workspace);
   const Array dy = prepared(*inputs[1], wide, workspace);
@@ -88,11 +118,13 @@ void max_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
 void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   const Array& dy = *inputs[0];
   const Array& dx = *outputs[0];
-  const Pooling p = pooling_of(op, dx.shape);
+  const Pooling p = pools_of(op, dx.shape);
   const int64_t size = static_cast<int64_t>(size_of(dx.dtype));
   const int64_t bytes = p.window.in_size() * size;
   for_planes(p, dx.dtype, [&](const PoolKernels& kernels, int64_t plane) {
-    std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+    if (!are_rows(p.window)) {
+      std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+    }
     kernels.mean_spread(p.window, dy.data + plane * p.window.out_size() * size,
                         dx.data + plane * bytes);
   });

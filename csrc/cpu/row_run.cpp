@@ -17,6 +17,8 @@ constexpr int64_t kLineRows = 16;           // neighbouring rows that share a ca
 constexpr int64_t kGoodRows = 64;           // that share several: memory is quick at those
 constexpr int64_t kTurned = 128;            // elements of a row that are turned together
 constexpr int64_t kTurnedElements = 65536;  // of a block of rows that are turned
+constexpr int64_t kLeastBeside = 32;        // rows that are worth vectors of their own
+constexpr int64_t kKept = 65536;            // elements of rows beside each other that are kept
 constexpr int64_t kRowParts = 64;           // of a sum over rows
 constexpr int64_t kPartRows = 16;           // at least, so that partial sums stay small beside x
 
@@ -185,6 +187,80 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
   }
 }
 
+int64_t RowRun::rows_beside() const {
+  int64_t found = 0;
+  if (length_ < 2) return 0;
+  for (const auto* operands : {&in_, &out_}) {
+    for (const Operand& x : operands->used()) {
+      if (x.is_sum) return 0;
+      if (x.length == 1) continue;  // one a row
+      const bool is_beside = !x.across.empty() && x.across.back().stride == 1;
+      if (x.length != length_ || !is_beside || x.along.size() > 1) return 0;
+      if (found != 0 && found != x.across.back().size) return 0;
+      found = x.across.back().size;
+    }
+  }
+  return found;
+}
+
+void RowRun::run_columns(ColumnProgram program, double parameter, int64_t beside) const {
+  constexpr int64_t kUnit = 16;
+  // All that is read lies together, if there are no other rows in between.
+  const auto lies_together = [&](const Operand& x) {
+    return x.length == 1 || x.along.empty() || x.along[0].stride == beside;
+  };
+  const bool is_together = beside <= ColumnBlock::kMostRows &&
+                           std::all_of(in_.used().begin(), in_.used().end(), lies_together);
+  const int64_t most = is_together ? ColumnBlock::kMostRows
+                                   : std::clamp(kKept / length_, 2 * kUnit, ColumnBlock::kMostRows);
+  const int64_t pieces = (beside + most - 1) / most;
+  const int64_t piece = ((beside + pieces - 1) / pieces + kUnit - 1) / kUnit * kUnit;
+  const int64_t jobs = rows_ / beside * pieces;
+  const auto own_bytes = [&](const Operand& x) {
+    return Scratch::rounded(static_cast<size_t>(piece) * x.size);
+  };
+  const size_t kept = Scratch::rounded(static_cast<size_t>(piece * length_) * in_.all[0].size);
+  size_t bytes = kept;
+  for (const auto* operands : {&in_, &out_}) {
+    for (const Operand& x : operands->used()) bytes += x.length == 1 ? own_bytes(x) : 0;
+  }
+  const int64_t grain = std::max<int64_t>(1, kBlockElements / (piece * length_));
+  BlockingRegion blocking(rows_ * length_ > kBlockElements);
+  parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
+    const Scratch memory(bytes);
+    ColumnBlock block;
+    block.n = length_;
+    block.parameter = parameter;
+    block.kept = memory.data();
+    block.keeps = !is_together;
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t first = job % pieces * piece;
+      const int64_t row = job / pieces * beside + first;
+      block.rows = std::min(piece, beside - first);
+      if (block.rows <= 0) continue;
+      char* own = memory.data() + kept;
+      const auto place = [&](const Operand& x, auto& pointer, int64_t& step) {
+        pointer = x.length == 1 ? std::exchange(own, own + own_bytes(x))
+                                : x.data + x.offset(row) * static_cast<int64_t>(x.size);
+        step =
+            x.length == 1 || x.along.empty() ? 0 : x.along[0].stride * static_cast<int64_t>(x.size);
+      };
+      for (size_t i = 0; i < in_.count; ++i) {
+        place(in_.all[i], block.in[i], block.in_step[i]);
+        if (in_.all[i].length > 1) continue;
+        in_.all[i].move(row, block.rows, const_cast<char*>(static_cast<const char*>(block.in[i])),
+                        false);
+      }
+      for (size_t i = 0; i < out_.count; ++i) place(out_.all[i], block.out[i], block.out_step[i]);
+      program(block);
+      for (size_t i = 0; i < out_.count; ++i) {
+        if (out_.all[i].length > 1) continue;
+        out_.all[i].move(row, block.rows, static_cast<char*>(block.out[i]), true);
+      }
+    }
+  });
+}
+
 // Adds up the parts in their order, in double.
 void RowRun::join(const char* partial, int64_t parts) const {
   size_t before = 0;
@@ -209,7 +285,9 @@ void RowRun::join(const char* partial, int64_t parts) const {
   }
 }
 
-void RowRun::run(RowProgram program, double parameter) {
+void RowRun::run(RowProgram program, double parameter, ColumnProgram columns) {
+  const int64_t beside = columns == nullptr ? 0 : rows_beside();
+  if (beside >= kLeastBeside) return run_columns(columns, parameter, beside);
   size_t sum_bytes = 0;
   for (const Operand& y : out_.used())
     sum_bytes += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;

@@ -34,7 +34,8 @@ class RowRun {
   // A row to which the program adds for each row; contiguous. The sums are made in a fixed order.
   void add_up(const Array& total);
 
-  void run(RowProgram program, double parameter = 0);
+  // `columns`: the program for rows that lie beside each other, where there is one.
+  void run(RowProgram program, double parameter = 0, ColumnProgram columns = nullptr);
 
  private:
   struct Run {
@@ -72,6 +73,9 @@ class RowRun {
   // `repeats`: the axes along which the operand has one element.
   void set(Operand& operand, const Array& x, Axes repeats) const;
   void run_rows(RowProgram program, double parameter, int64_t begin, int64_t end, char* sums) const;
+  // How many rows lie beside each other in all operands that have whole ones; 0 where they don't.
+  int64_t rows_beside() const;
+  void run_columns(ColumnProgram program, double parameter, int64_t beside) const;
   void join(const char* partial, int64_t parts) const;
 
   Workspace& workspace_;

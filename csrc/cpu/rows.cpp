@@ -19,14 +19,14 @@ Dims axes_of(const Op& op, const Array& x) {
 }
 
 // Programs from rows to rows: all inputs and the output have one shape.
-template <RowProgram RowPrograms::* kProgram>
+template <RowProgram RowPrograms::* kProgram, ColumnProgram ColumnPrograms::* kColumns>
 void rows(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   if (out.count == 0) return;
   RowRun run(out.shape, axes_of(op, out), workspace);
   for (const Array* input : inputs) run.read(*input);
   run.write(out);
-  run.run(kernel_table().rows[out.dtype].*kProgram);
+  run.run(kernel_table().rows[out.dtype].*kProgram, 0, kernel_table().columns[out.dtype].*kColumns);
 }
 
 // The labels, checked, with a last axis of size 1; those of rows to be left out are -1.
@@ -126,15 +126,23 @@ enum class Weights : unsigned char { kShared, kEach, kRuns };
 // The programs by what weights have.
 struct NormKind {
   NormPrograms::Affine NormPrograms::* programs[3];
+  ColumnPrograms::Norm ColumnPrograms::* beside;
 
   const NormPrograms::Affine& of(DType dtype, Weights weights) const {
     return kernel_table().norms[dtype].*programs[static_cast<size_t>(weights)];
   }
+  // Where weights are one a row.
+  ColumnProgram columns(DType dtype, Weights weights,
+                        ColumnProgram ColumnPrograms::Norm::* pass) const {
+    return weights == Weights::kEach ? (kernel_table().columns[dtype].*beside).*pass : nullptr;
+  }
 };
 constexpr NormKind kLayer = {
-    {&NormPrograms::layer_shared, &NormPrograms::layer_each, &NormPrograms::layer_runs}};
+    {&NormPrograms::layer_shared, &NormPrograms::layer_each, &NormPrograms::layer_runs},
+    &ColumnPrograms::layer};
 constexpr NormKind kRms = {
-    {&NormPrograms::rms_shared, &NormPrograms::rms_each, &NormPrograms::rms_runs}};
+    {&NormPrograms::rms_shared, &NormPrograms::rms_each, &NormPrograms::rms_runs},
+    &ColumnPrograms::rms};
 
 void read_parameter(RowRun& run, const Array& x, Weights weights) {
   weights == Weights::kEach   ? run.read_each(x)
@@ -175,7 +183,8 @@ void norm(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   }
   run.write(*computed[0]);
   for (size_t i = 1; i < computed.size(); ++i) run.write_each(*computed[i]);
-  run.run(kKind.of(dtype, weights).forward, op.get<double>("eps"));
+  run.run(kKind.of(dtype, weights).forward, op.get<double>("eps"),
+          kKind.columns(dtype, weights, &ColumnPrograms::Norm::forward));
   for (size_t i = 0; i < computed.size(); ++i) {
     if (computed[i] != outputs[i]) assign(*outputs[i], *computed[i]);
   }
@@ -207,7 +216,9 @@ void norm_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace
     : weights == Weights::kRuns ? run.write_runs(*sum)
                                 : run.add_up(*sum);
   }
-  run.run(kKind.of(outputs[0]->dtype, weights).backward, op.get<double>("eps"));
+  const DType dtype = outputs[0]->dtype;
+  run.run(kKind.of(dtype, weights).backward, op.get<double>("eps"),
+          kKind.columns(dtype, weights, &ColumnPrograms::Norm::backward));
 }
 
 // ---- dropout ------------------------------------------------------------------------------------
@@ -232,10 +243,10 @@ void dropout(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
 }
 
 constexpr std::pair<std::string_view, KernelRule> kRowKernels[] = {
-    {"softmax", rows<&RowPrograms::softmax>},
-    {"log_softmax", rows<&RowPrograms::log_softmax>},
-    {"softmax_grad", rows<&RowPrograms::softmax_grad>},
-    {"log_softmax_grad", rows<&RowPrograms::log_softmax_grad>},
+    {"softmax", rows<&RowPrograms::softmax, &ColumnPrograms::softmax>},
+    {"log_softmax", rows<&RowPrograms::log_softmax, &ColumnPrograms::log_softmax>},
+    {"softmax_grad", rows<&RowPrograms::softmax_grad, &ColumnPrograms::softmax_grad>},
+    {"log_softmax_grad", rows<&RowPrograms::log_softmax_grad, &ColumnPrograms::log_softmax_grad>},
     {"cross_entropy", cross_entropy},
     {"cross_entropy_rows", cross_entropy_rows},
     {"cross_entropy_grad", cross_entropy_grad},

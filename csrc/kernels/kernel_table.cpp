@@ -12,6 +12,7 @@
   TL_PART(streams, ISA)      \
   TL_PART(reductions, ISA)   \
   TL_PART(rows, ISA)         \
+  TL_PART(columns, ISA)      \
   TL_PART(norms, ISA)        \
   TL_PART(dropout, ISA)      \
   TL_PART(attention, ISA)    \

@@ -279,6 +279,7 @@ struct KernelTable {
   ByDType<ReductionKernel> square_deviations;  // from the mean; their sum, as a double
   ByDType<ReductionKernel> log_sum_exp;
   ByDType<RowPrograms> rows;
+  ByDType<ColumnPrograms> columns;
   ByDType<NormPrograms> norms;
   ByDType<DropoutKernel> dropout;
   ByDType<AttentionKernels> attention;

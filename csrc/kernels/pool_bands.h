@@ -182,6 +182,112 @@ TL_INLINE void for_each_window(const PoolWindow& w, F&& f) {
   }
 }
 
+// Windows beside each other that are taken one by one: each has a run of the strip that the rows
+// they see are combined into.
+struct Part {
+  int64_t place;               // of the first of them in the output
+  int64_t columns;             // how many there are
+  int64_t first, length;       // columns of the input that the strip holds
+  int64_t depths[2], rows[2];  // [begin, end) of what they see
+  int64_t count;               // of depths and rows, as an average counts them
+  int64_t begin[kElements];    // of the windows' runs, in the strip
+  int64_t end[kElements];
+  int64_t counts[kElements];  // of columns
+};
+
+// The columns [begin, end) of one window after the other, without dividing for each.
+class ColumnWalk {
+ public:
+  ColumnWalk(const PoolWindow& w, int64_t column)
+      : w_(w), column_(column), step_(w.in[2] / w.out[2]), rest_(w.in[2] % w.out[2]) {
+    if (!w.is_irregular) return;
+    begin_ = column * w.in[2] / w.out[2];
+    part_ = column * w.in[2] % w.out[2];
+  }
+  int64_t begin() const { return w_.is_irregular ? begin_ : w_.begin(2, column_); }
+  int64_t end() const {
+    if (!w_.is_irregular) return most(begin(), w_.end(2, column_));
+    return begin_ + step_ + (part_ + rest_ + w_.out[2] - 1 >= w_.out[2] ? 1 : 0) +
+           (part_ + rest_ > w_.out[2] ? 1 : 0);
+  }
+  int64_t count() const { return w_.is_irregular ? end() - begin() : w_.count(2, column_); }
+  void next() {
+    ++column_;
+    begin_ += step_;
+    part_ += rest_;
+    if (part_ < w_.out[2]) return;
+    part_ -= w_.out[2];
+    ++begin_;
+  }
+
+ private:
+  const PoolWindow& w_;
+  int64_t column_;
+  int64_t step_, rest_;           // a window's length, and what is left over out[2] for it
+  int64_t begin_ = 0, part_ = 0;  // of irregular windows: begin, and what it is rounded down by
+};
+
+// Calls f(part) for all windows; none is longer than a strip.
+template <class F>
+TL_INLINE void for_parts(const PoolWindow& w, F&& f) {
+  Part part;
+  for (int64_t column = 0; column < w.out[2]; column += part.columns) {
+    ColumnWalk walk(w, column);
+    part.first = walk.begin();
+    part.columns = part.length = 0;
+    for (; column + part.columns < w.out[2] && part.columns < kElements; walk.next()) {
+      const int64_t end = walk.end() - part.first;
+      if (end > kElements) break;
+      part.begin[part.columns] = walk.begin() - part.first;
+      part.end[part.columns] = end;
+      part.counts[part.columns++] = walk.count();
+      part.length = most(part.length, end);
+    }
+    part.place = column;
+    for (int64_t d = 0; d < w.out[0]; ++d) {
+      part.depths[0] = w.begin(0, d);
+      part.depths[1] = w.end(0, d);
+      const int64_t count = w.count(0, d);
+      for (int64_t h = 0; h < w.out[1]; ++h, part.place += w.out[2]) {
+        part.rows[0] = w.begin(1, h);
+        part.rows[1] = w.end(1, h);
+        part.count = count * w.count(1, h);
+        f(part);
+      }
+    }
+  }
+}
+
+// Calls f(place in the input of the strip's element 0) for each row that a part's windows see.
+template <class F>
+TL_INLINE void for_rows(const PoolWindow& w, const Part& part, F&& f) {
+  for (int64_t d = part.depths[0]; d < part.depths[1]; ++d) {
+    for (int64_t h = part.rows[0]; h < part.rows[1]; ++h) {
+      f((d * w.in[1] + h) * w.in[2] + part.first);
+    }
+  }
+}
+
+// strip[i] = what the rows that a part's windows see have in their column i, joined; `none` where
+// they see no row.
+template <class T, class Own, class Join>
+TL_INLINE void combine_rows(const PoolWindow& w, const Part& part, const T* x, Own none,
+                            Own* __restrict__ strip, Join&& join) {
+  bool is_begun = false;
+  for_rows(w, part, [&](int64_t place) __attribute__((always_inline)) {
+    const T* const row = x + place;
+    if (is_begun) {
+      for (int64_t i = 0; i < part.length; ++i) strip[i] = join(strip[i], static_cast<Own>(row[i]));
+    } else {
+      for (int64_t i = 0; i < part.length; ++i) strip[i] = static_cast<Own>(row[i]);
+    }
+    is_begun = true;
+  });
+  if (!is_begun) {
+    for (int64_t i = 0; i < part.length; ++i) strip[i] = none;
+  }
+}
+
 // Calls f(place of a run of the input, its length) for what one window sees, in order.
 template <class F>
 TL_INLINE void for_runs(const PoolWindow& w, const Band& window, F&& f) {

@@ -1,179 +1,34 @@
 // Pooling loops over one plane, for one ISA level.
-#include <limits>
-
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
 #include "kernels/pool_bands.h"
+#include "kernels/pool_maxima.h"
+#include "kernels/pool_windows.h"
 
 namespace tensorlike {
 namespace {
 
-template <class T>
-constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                           : std::numeric_limits<T>::lowest();
-
-// As what elements are kept meanwhile: a byte that is written may be part of anything, and the
-// compiler would read all else again.
-template <class T>
-struct HeldAs {
-  using Type = T;
-};
-template <>
-struct HeldAs<int8_t> {
-  using Type = int16_t;
-};
-template <>
-struct HeldAs<uint8_t> {
-  using Type = int16_t;
-};
-template <class T>
-using Held = typename HeldAs<T>::Type;
-
 // ---- maxima ------------------------------------------------------------------------------------
-
-// The larger one; NaN where there is one. In this form compilers see a maximum.
-template <class T>
-TL_INLINE T larger(T most_yet, T x) {
-  const T found = x > most_yet ? x : most_yet;
-  return x != x ? x : found;
-}
-
-template <class T>
-T window_maximum(const PoolWindow& w, const Band& window, const T* x) {
-  T lanes[kLanes];
-  for (T& lane : lanes) lane = kLowest<T>;
-  for_runs(w, window, [&](int64_t place, int64_t n) {
-    const T* run = x + place;
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], run[i + l]);
-    }
-    for (; i < n; ++i) lanes[0] = larger(lanes[0], run[i]);
-  });
-  for (int l = 1; l < kLanes; ++l) lanes[0] = larger(lanes[0], lanes[l]);
-  return lanes[0];
-}
-
-// y[i] = the largest of the elements i * kColumns and on of a row, or of two.
-template <class T, int kRows, int kColumns>
-TL_INLINE void maxima_of_runs(const T* upper, const T* lower, int64_t first, int64_t end,
-                              T* __restrict__ y) {
-  const auto at = [&](int64_t i) __attribute__((always_inline)) {
-    if constexpr (kRows == 1) {
-      return upper[i];
-    } else {
-      return larger(upper[i], lower[i]);
-    }
-  };
-  for (int64_t i = first; i < end; ++i) {
-    const int64_t place = i * kColumns;
-    T found = larger(at(place), at(place + 1));
-    if constexpr (kColumns == 4) found = larger(larger(found, at(place + 2)), at(place + 3));
-    y[i] = found;
-  }
-}
-
-// Small windows side by side, straight from the input.
-template <class T, int kRows, int kColumns>
-void maxima_side_by_side(const PoolWindow& w, const T* x, T* y) {
-  // Where rows end with their windows, all rows are one.
-  const bool is_flat =
-      kRows == 1 && w.in[2] == kColumns * w.out[2] && w.in_size() == kColumns * w.out_size();
-  const int64_t columns = is_flat ? w.out_size() : w.out[2];
-  for (int64_t begin = 0; begin < w.out_size(); begin += columns, y += columns) {
-    const int64_t line = begin / w.out[2];
-    const int64_t d = w.position(0, line / w.out[1], 0), h = w.position(1, line % w.out[1], 0);
-    const T* const from = x + (d * w.in[1] + h) * w.in[2];
-    const T* const lower = from + (kRows - 1) * w.dilation[1] * w.in[2];
-    const int64_t whole = columns - columns % kLanes;
-    maxima_of_runs<T, kRows, kColumns>(from, lower, 0, whole, y);
-    // The last vector meets what the one before has made.
-    const int64_t rest = whole == columns ? whole : most(0, columns - kLanes);
-    maxima_of_runs<T, kRows, kColumns>(from, lower, rest, columns, y);
-  }
-}
-
-template <class T>
-void maxima_side_by_side(const PoolWindow& w, const T* x, T* y) {
-  const auto run =
-      w.kernel[1] == 1
-          ? (w.kernel[2] == 4 ? maxima_side_by_side<T, 1, 4> : maxima_side_by_side<T, 1, 2>)
-          : (w.kernel[2] == 4 ? maxima_side_by_side<T, 2, 4> : maxima_side_by_side<T, 2, 2>);
-  run(w, x, y);
-}
-
-// to[i] = the largest of three rows' elements i: in registers.
-template <class T, class Own>
-void largest_of(const T* const* rows, int64_t first, int64_t end, Own* __restrict__ to) {
-  const T* const upper = rows[0];
-  const T* const middle = rows[1];
-  const T* const lower = rows[2];
-  for (int64_t i = first; i < end; ++i) {
-    to[i] = larger<Own>(larger<Own>(upper[i], middle[i]), lower[i]);
-  }
-}
-
-// The largest element of each column that rows of windows see: of three rows of the input at once,
-// then of one by one.
-template <class T, class Own>
-void column_maxima(const PoolWindow& w, const Band& band, const T* x, Own* __restrict__ strips) {
-  constexpr int kTogether = 3;
-  const auto [first, last] = inside_of(w, band);
-  const int64_t whole = whole_of(w, band);
-  for (int64_t row = 0; row < band.rows; ++row) {
-    Own* __restrict__ to = strips + row * band.pitch;
-    const T* rows[kTogether];
-    int count = 0;
-    int64_t end = 0;
-    for_rows(w, band, band.row + row, [&](int64_t place) __attribute__((always_inline)) {
-      end = place + whole <= w.in_size() ? whole : last;
-      if (count < kTogether) {
-        rows[count++] = x + place;
-        if (count == kTogether) largest_of(rows, first, end, to);
-      } else {
-        for (int64_t i = first; i < end; ++i) {
-          to[i] = larger<Own>(to[i], x[place + i]);
-        }
-      }
-    });
-    if (count > 0 && count < kTogether) {
-      while (count < kTogether) rows[count++] = rows[0];
-      largest_of(rows, first, end, to);
-    }
-    clear_padding(w, band, row, count > 0, [&](int64_t i) { strips[i] = kLowest<T>; });
-  }
-  for (int64_t i = 0; i < w.span(); ++i) strips[band.rows * band.pitch + i] = kLowest<T>;
-}
-
-// The largest of the columns that each window sees, three at a time.
-template <class Own>
-void cell_maxima(const PoolWindow& w, const Band& band, Own* __restrict__ strips,
-                 Own* __restrict__ best) {
-  const int64_t apart = w.dilation[2];
-  int64_t tap = 1;
-  if (w.kernel[2] >= 3) {
-    for_cells(w, band, 0, [&](int64_t i, int64_t at) {
-      best[i] = larger(larger(strips[at], strips[at + apart]), strips[at + 2 * apart]);
-    });
-    tap = 3;
-  } else {
-    for_cells(w, band, 0, [&](int64_t i, int64_t at) { best[i] = strips[at]; });
-  }
-  for (; tap < w.kernel[2]; ++tap) {
-    for_cells(w, band, tap, [&](int64_t i, int64_t at) { best[i] = larger(best[i], strips[at]); });
-  }
-}
 
 template <class T>
 void max(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   if (w.is_side_by_side()) return maxima_side_by_side(w, x, y);
+  using Own = Held<T>;
   if (w.is_by_window()) {
+    if (has_runs(w)) {
+      for_parts(w, [&](const Part& part) {
+        Own best[kElements];
+        part_maxima(w, part, x, best);
+        for (int64_t i = 0; i < part.columns; ++i) y[part.place + i] = static_cast<T>(best[i]);
+      });
+      return;
+    }
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;
   }
-  using Own = Held<T>;
   for_bands(w, [&](const Band& band) {
     fetch_next(w, band, x);
     Own strips[kMostElements];
@@ -181,86 +36,6 @@ void max(const PoolWindow& w, const void* in, void* out) {
     column_maxima(w, band, x, strips);
     cell_maxima(w, band, strips, best);
     for_windows(band, [&](int64_t place, int64_t i) { y[place] = static_cast<T>(best[i]); });
-  });
-}
-
-// Places in the input, as wide as elements.
-template <class T>
-struct PlaceOf;
-template <>
-struct PlaceOf<float> {
-  using Type = int32_t;
-  static constexpr Type kNone = INT32_MAX;
-};
-template <>
-struct PlaceOf<double> {
-  using Type = int64_t;
-  static constexpr Type kNone = INT64_MAX;
-};
-
-// Elements with their places.
-template <class T>
-struct Found {
-  using Place = typename PlaceOf<T>::Type;
-  T value[kMostElements];
-  Place place[kMostElements];
-
-  TL_INLINE void clear(int64_t i) {
-    value[i] = kLowest<T>;
-    place[i] = PlaceOf<T>::kNone;
-  }
-  // Takes x where it is larger, or a NaN beside a number, or else the same and earlier.
-  TL_INLINE void improve(int64_t i, T x, Place at) {
-    const int is_number = value[i] == value[i];
-    const int is_nan = x != x;
-    const int is_same = (x == value[i]) | (is_nan & ~is_number);
-    const int is_better = (x > value[i]) | (is_nan & is_number) | (is_same & (at < place[i]));
-    value[i] = is_better != 0 ? x : value[i];
-    place[i] = is_better != 0 ? at : place[i];
-  }
-};
-
-// Calls f(place of a window in the output, place of its first maximum, or of its first NaN, in the
-// input, or kNone for a window of padding alone).
-template <class T, class F>
-TL_INLINE void for_maxima(const PoolWindow& w, const void* in, F&& f) {
-  using Place = typename Found<T>::Place;
-  const T* x = static_cast<const T*>(in);
-  Found<T> strips, best;
-  if (w.is_by_window()) {
-    for_each_window(w, [&](const Band& window) {
-      T value = kLowest<T>;
-      int64_t at = PlaceOf<T>::kNone;
-      for_runs(w, window, [&](int64_t place, int64_t n) {
-        for (int64_t i = place; i < place + n; ++i) {
-          const bool is_better =
-              x[i] > value || at == PlaceOf<T>::kNone || (x[i] != x[i] && value == value);
-          value = is_better ? x[i] : value;
-          at = is_better ? i : at;
-        }
-      });
-      f(window.place, at);
-    });
-    return;
-  }
-  for_bands(w, [&](const Band& band) {
-    const auto improve = [&](int64_t i, int64_t place) __attribute__((always_inline)) {
-      strips.improve(i, x[place], static_cast<Place>(place));
-    };
-    fill_strips(
-        w, band,
-        [&](int64_t i, int64_t place) __attribute__((always_inline)) {
-          strips.clear(i);
-          improve(i, place);
-        },
-        improve, [&](int64_t i) { strips.clear(i); });
-    for (int64_t i = 0; i < band.all(); ++i) best.clear(i);
-    for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
-      for_cells(w, band, tap, [&](int64_t i, int64_t at) {
-        best.improve(i, strips.value[at], strips.place[at]);
-      });
-    }
-    for_windows(band, [&](int64_t place, int64_t i) { f(place, int64_t{best.place[i]}); });
   });
 }
 
@@ -287,19 +62,18 @@ TL_INLINE T count_of(const PoolWindow& w, const Band& band, int64_t row, int64_t
 }
 
 template <class T>
-T window_mean(const PoolWindow& w, const Band& window, const T* x) {
-  double lanes[kLanes] = {};
-  for_runs(w, window, [&](int64_t place, int64_t n) {
-    const T* run = x + place;
-    int64_t i = 0;
+double run_sum(const T* run, int64_t n) {
+  double found = 0;
+  int64_t i = 0;
+  if (n >= kLanes) {
+    double lanes[kLanes] = {};
     for (; i + kLanes <= n; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(run[i + l]);
     }
-    for (int l = 0; i < n; ++i, ++l) lanes[l] += static_cast<double>(run[i]);
-  });
-  double total = 0;
-  for (double lane : lanes) total += lane;
-  return static_cast<T>(total / count_of<double>(w, window, window.row, window.column));
+    found = joined<kLanes>(lanes, [](auto a, auto b) { return a + b; });
+  }
+  for (; i < n; ++i) found += static_cast<double>(run[i]);
+  return found;
 }
 
 // Calls f(place of a window in the output, its cell, what its sum is divided by).
@@ -322,7 +96,24 @@ void mean(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   if (w.is_by_window()) {
-    for_each_window(w, [&](const Band& window) { y[window.place] = window_mean(w, window, x); });
+    if (has_runs(w)) {
+      for_parts(w, [&](const Part& part) {
+        double strip[kElements];
+        combine_rows(w, part, x, 0.0, strip, [](double a, double b) { return a + b; });
+        for (int64_t i = 0; i < part.columns; ++i) {
+          const double sum = run_sum(strip + part.begin[i], part.end[i] - part.begin[i]);
+          y[part.place + i] =
+              static_cast<T>(sum / static_cast<double>(part.count * part.counts[i]));
+        }
+      });
+      return;
+    }
+    for_each_window(w, [&](const Band& window) {
+      double sum = 0;
+      for_runs(w, window, [&](int64_t place, int64_t n) { sum += run_sum(x + place, n); });
+      y[window.place] =
+          static_cast<T>(sum / count_of<double>(w, window, window.row, window.column));
+    });
     return;
   }
   for_bands(w, [&](const Band& band) {
@@ -347,6 +138,27 @@ template <class T>
 void mean_spread(const PoolWindow& w, const void* gradient, void* to) {
   const T* dy = static_cast<const T*>(gradient);
   T* dx = static_cast<T*>(to);
+  if (are_rows(w)) {
+    for (int64_t i = 0; i < w.out[2]; ++i) {
+      const T share = dy[i] / count_of<T>(w, Band{}, 0, i);
+      for (int64_t j = 0; j < w.kernel[2]; ++j) dx[i * w.kernel[2] + j] = share;
+    }
+    return;
+  }
+  if (w.is_by_window() && has_runs(w)) {
+    for_parts(w, [&](const Part& part) {
+      T strip[kElements];
+      for (int64_t i = 0; i < part.length; ++i) strip[i] = 0;
+      for (int64_t i = 0; i < part.columns; ++i) {
+        const T share = dy[part.place + i] / static_cast<T>(part.count * part.counts[i]);
+        for (int64_t j = part.begin[i]; j < part.end[i]; ++j) strip[j] += share;
+      }
+      for_rows(w, part, [&](int64_t place) __attribute__((always_inline)) {
+        for (int64_t i = 0; i < part.length; ++i) dx[place + i] += strip[i];
+      });
+    });
+    return;
+  }
   if (w.is_by_window()) {
     for_each_window(w, [&](const Band& window) {
       const T share = dy[window.place] / count_of<T>(w, window, window.row, window.column);

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kManySizes =
     32;                         // what they may be made of grows as a power of how many there are
 constexpr int kMostSummed = 3;  // sizes, in one number
+constexpr size_t kMostCounts = 64;  // of the dimensions of a variable
 constexpr int64_t kMostApart = 64;  // of a sum of several sizes from a number
 
 // How many sizes one product may have.
@@ -50,12 +51,16 @@ int Program::add_base(const Base& base) {
   return number;
 }
 
-void Program::add_product(const Base& a, const Base& b) {
+std::optional<Program::Base> Program::product_of(const Base& a, const Base& b) {
   Base made{{}, arithmetic("multiply", {a.expr, b.expr}), {0, a.extent.roots | b.extent.roots}};
   const bool is_size = multiply(a.witness.first, b.witness.first, made.witness.first) &&
                        multiply(a.witness.second, b.witness.second, made.witness.second) &&
                        multiply(a.extent.size, b.extent.size, made.extent.size);
-  if (is_size) add_base(made);
+  return is_size ? std::optional(std::move(made)) : std::nullopt;
+}
+
+void Program::add_product(const Base& a, const Base& b) {
+  if (const auto made = product_of(a, b)) add_base(*made);
 }
 
 void Program::add_bases(int variable) {
@@ -75,28 +80,26 @@ void Program::add_bases(int variable) {
     }
     added.bases.push_back(base);
   }
+  add_counts(variable);
+}
+
+// What a rule may count of dimensions some of which are sums, n * (m + 1) say: no multiple of what
+// is a base without them.
+void Program::add_counts(int variable) {
+  const std::vector<int>& own = variables_[at(variable)].bases;
   const int sizes = static_cast<int>(roots_.size() + found_.size() + own_.size());
-  const bool has_sum =
-      std::any_of(added.bases.begin(), added.bases.end(), [&](int base) { return base >= sizes; });
-  if (!has_sum) return;
-  // What a rule may have counted of a size that is a sum: n * (m + 1) is no multiple of n * m.
-  for (size_t begin = 0; begin < added.bases.size(); ++begin) {
-    Base count{dimension(variable, static_cast<int>(begin)), {}, {1, 0}};
-    count.expr = count.witness.is_known() ? literal(count.witness.first)
-                                          : dim_of(variable, static_cast<int>(begin));
-    count.extent = extent_or_all(count.witness);
-    for (size_t end = begin + 1; end < added.bases.size(); ++end) {
-      const Witness size = dimension(variable, static_cast<int>(end));
-      const Extent extent = extent_or_all(size);
-      const bool is_size = multiply(count.witness.first, size.first, count.witness.first) &&
-                           multiply(count.witness.second, size.second, count.witness.second) &&
-                           multiply(count.extent.size, extent.size, count.extent.size);
-      if (!is_size) break;
-      count.extent.roots |= extent.roots;
-      AttrExpr one =
-          size.is_known() ? literal(size.first) : dim_of(variable, static_cast<int>(end));
-      count.expr = arithmetic("multiply", {std::move(count.expr), std::move(one)});
-      if (!count.witness.is_known() && !is_read(count.witness)) add_base(count);
+  if (std::none_of(own.begin(), own.end(), [&](int base) { return base >= sizes; })) return;
+  std::vector<Base> counts;  // of each choice of the unknown dimensions so far
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i] < 0) continue;
+    const Base size = bases_[at(own[i])];
+    const size_t known = counts.size();
+    counts.push_back(size);
+    for (size_t k = 0; k < known && counts.size() < kMostCounts; ++k) {
+      auto made = product_of(counts[k], size);
+      if (!made) continue;
+      if (!is_read(made->witness)) add_base(*made);
+      counts.push_back(std::move(*made));
     }
   }
 }

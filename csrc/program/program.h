@@ -285,6 +285,7 @@ class Program : public RefCounted {
   Extent next_extent(const Witness& made) const;
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
+  void add_counts(int variable);
   void rebuild_bases();
   // What was worked out for runs is so no more.
   void forget_runs() {
@@ -346,6 +347,7 @@ class Program : public RefCounted {
   bool is_read(const Witness& number) const;
   Extent extent_or_all(const Witness& number) const;
   AttrExpr expression_of(const Witness& size) const;
+  static std::optional<Base> product_of(const Base& a, const Base& b);  // none: too large
   void add_product(const Base& a, const Base& b);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;

@@ -79,7 +79,15 @@ std::optional<AttrExpr> Reader::read(int64_t number) {
   if (base != nullptr && was_written(number)) refuse("is written, and stands for an unknown size");
   if (base != nullptr) return expression(base->expr, as_multiple);
   if (is_fraction(number)) refuse("is made of an unknown size by a division");
+  if (is_product(number)) refuse("is an unknown size times what nobody knows");
   return std::nullopt;
+}
+
+// What none of the sizes explains, and one of them divides.
+bool Reader::is_product(int64_t number) const {
+  if (was_written(number)) return false;
+  return std::any_of(program_.bases_.begin(), program_.bases_.end(),
+                     [&](const Program::Base& base) { return number % base.witness.first == 0; });
 }
 
 bool Reader::is_fraction(int64_t number) const {

@@ -35,6 +35,7 @@ class Reader {
   std::optional<AttrExpr> read(const std::vector<int64_t>& numbers);
   // Whether it looks like a fraction of a number that was made of an unknown size.
   bool is_fraction(int64_t number) const;
+  bool is_product(int64_t number) const;
   bool is_made_of_sizes(double number) const;
   bool is_nearly_made_of_sizes(double number) const;
   bool is_made_of_reals(double number) const;

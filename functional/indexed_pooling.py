@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 _Size = int | Sequence[int]
+_MOST_OF_FLOAT32 = 2**24  # counted exactly
+_NARROW = ("float16", "bfloat16", "float32")
 
 
 def _with_places(pool: Callable[..., Any], x: TensorLike, **attrs: Any) -> Any:
@@ -43,8 +45,10 @@ def _with_places(pool: Callable[..., Any], x: TensorLike, **attrs: Any) -> Any:
     x = as_tensor(x)
     y = pool(x, **attrs)
     size = math.prod(x.shape[2:])
-    # Doubles count exactly further than any memory reaches.
-    places = reshape(arange(0, size, dtype="float64"), (1, 1, *x.shape[2:]))
+    # In the dtype that is compared in: doubles count exactly further than any memory reaches.
+    is_small = isinstance(size, int) and size <= _MOST_OF_FLOAT32
+    dtype = "float32" if is_small and x.dtype.name in _NARROW else "float64"
+    places = reshape(arange(0, size, dtype=dtype), (1, 1, *x.shape[2:]))
     found = max_pool_select(x, broadcast_to(places, tuple(x.shape)), **attrs)
     return y, astype(found, dtype="int64")
 

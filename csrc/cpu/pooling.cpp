@@ -84,16 +84,27 @@ void max_pool(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace)
 // The wider of the two, so that rounding x does not move its maxima.
 DType compared_dtype(DType x, DType result) { return compute_of(promote(x, result)); }
 
+bool is_same_for_planes(const Array& x) {
+  return (x.strides[0] == 0 || x.shape[0] == 1) && (x.strides[1] == 0 || x.shape[1] == 1);
+}
+
+// The first image's first channel.
+Array plane_of(const Array& x) {
+  return x.view(Dims(x.shape.begin() + 2, x.shape.end()),
+                Dims(x.strides.begin() + 2, x.strides.end()));
+}
+
 void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Pooling p = pools_of(op, inputs[0]->shape);
   const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
   const Array x = prepared(*inputs[0], wide, workspace);
-  const Array values = prepared(*inputs[1], wide, workspace);
+  const bool are_shared = is_same_for_planes(*inputs[1]);
+  const Array values = prepared(are_shared ? plane_of(*inputs[1]) : *inputs[1], wide, workspace);
   const int64_t size = static_cast<int64_t>(size_of(wide));
   write_as(*outputs[0], wide, workspace, [&](const Array& y) {
     for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
       const int64_t at = plane * p.window.in_size() * size;
-      kernels.max_select(p.window, x.data + at, values.data + at,
+      kernels.max_select(p.window, x.data + at, values.data + (are_shared ? 0 : at),
                          y.data + plane * p.window.out_size() * size);
     });
   });

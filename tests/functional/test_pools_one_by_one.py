@@ -110,6 +110,33 @@ def test_maxima_are_the_first_of_each_window(seed: int, dtype: str) -> None:
                                    1e-2 if dtype == "float16" else 1e-5)  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("seed", range(60))
+def test_places_are_those_of_the_first_maxima(seed: int, dtype: str) -> None:
+    shape, how = drawn(seed)
+    if "output_size" in how:
+        return
+    whole = np.random.default_rng(seed).integers(0, 9, shape).astype(dtype)
+    pool = getattr(F, f"max_pool{len(shape) - 2}d_with_indices")
+    y, places = pool(tl.tensor(whole), **how)
+    numbers = np.broadcast_to(np.arange(np.prod(shape[2:])).reshape(shape[2:]), shape)
+    wanted = np.zeros(y.shape, np.int64)
+    for place, seen, _ in windows(shape, tuple(y.shape[2:]), how):
+        if whole[seen].size == 0:
+            continue
+        first = whole[seen].reshape(*shape[:2], -1).argmax(axis=-1)[..., None]
+        inside = numbers[seen].reshape(*shape[:2], -1)
+        wanted[place] = np.take_along_axis(inside, first, -1)[..., 0]
+    np.testing.assert_array_equal(np.asarray(places), wanted)
+
+
+def test_places_are_counted_beyond_what_a_float_counts() -> None:
+    x = np.zeros((1, 1, 2**24 + 9), np.float32)
+    x[..., -2] = 1
+    _, places = F.max_pool1d_with_indices(tl.tensor(x), x.shape[-1])
+    assert places.item() == 2**24 + 7
+
+
 def test_long_means_keep_what_is_small() -> None:
     x = np.full((1, 1, 300, 300), 0.1, np.float32)
     x[0, 0, 0, 0] = 4096

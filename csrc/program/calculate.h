@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/shape.h"
 #include "op/spec.h"
 
 namespace tensorlike {
@@ -38,5 +39,13 @@ inline AttrExpr literal_of(const SizeNumber& number) {
   return std::visit([](auto value) { return literal(value); }, number);
 }
 std::string to_string(const SizeNumber& number);
+
+// The attribute, or the number, for variables of these specs.
+Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables,
+              CalculateNumber calculate = calculate_number);
+SizeNumber number_of(const AttrExpr& expr, std::span<const Spec> variables,
+                     CalculateNumber calculate = calculate_number);
+int64_t whole(const AttrExpr& expr, std::span<const Spec> variables,
+              CalculateNumber calculate = calculate_number);
 
 }  // namespace tensorlike

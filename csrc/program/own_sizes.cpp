@@ -30,14 +30,6 @@ const Program::OwnSize* Program::find_own(const std::string& text) const {
   return found == own_.end() ? nullptr : &*found;
 }
 
-Witness Program::witness_of_own(const AttrExpr& expr) const {
-  if (const OwnSize* own = find_own(text_of(expr))) return own->witness;
-  const auto whole_at = [&](Side side) {
-    return std::get<int64_t>(number_at(side, expr).value_or(int64_t{0}));
-  };
-  return {whole_at(Side::kFirst), whole_at(Side::kSecond)};
-}
-
 Witness Program::witness_of(const AttrExpr& expr) const {
   if (expr.kind == AttrExpr::Kind::kDim) return dimension(expr.slot, expr.dim);
   if (expr.kind == AttrExpr::Kind::kLiteral) {
@@ -45,7 +37,13 @@ Witness Program::witness_of(const AttrExpr& expr) const {
     return {number, number};
   }
   const bool is_own_kind = reads_reals(expr) || expr.attr == "minimum" || expr.attr == "maximum";
-  if (is_own_kind) return witness_of_own(expr);
+  if (is_own_kind) {
+    if (const OwnSize* own = find_own(text_of(expr))) return own->witness;
+    const auto whole_at = [&](Side side) {
+      return std::get<int64_t>(number_at(side, expr).value_or(int64_t{0}));
+    };
+    return {whole_at(Side::kFirst), whole_at(Side::kSecond)};
+  }
   const Witness a = witness_of(expr.parts[0]), b = witness_of(expr.parts[1]);
   const Witness made{calculate_size(expr.attr, a.first, b.first),
                      calculate_size(expr.attr, a.second, b.second)};

@@ -112,8 +112,7 @@ class Program : public RefCounted {
   struct Schedule;  // schedule.h
   class Updating;
   const std::vector<Guard>& guards() const { return guards_; }
-  // A number that somebody calculates with: a size, or one with a fraction, which may stand for
-  // what was calculated before.
+  // A size, or a number with a fraction, which may stand for what was calculated before.
   using Operand = std::variant<Witness, double>;
   // What comes out where somebody calculates with sizes, or numbers: see calculate_number.
   // ErrorKind::kShape where it cannot be told from others.
@@ -192,7 +191,7 @@ class Program : public RefCounted {
   std::string describe(const Step& step) const;
   std::string line(const Step& step) const;
   std::vector<std::string> lines() const;
-  // What a program takes for granted of its sizes: "h == 2 * _1.shape[2]  # Concat, unet.py:12".
+  // What is taken for granted of sizes: "h == 2 * _1.shape[2]  # Concat, unet.py:12".
   std::vector<std::string> assumptions() const;
   // "x, _1"
   std::string names_of(const std::vector<int>& numbers) const;
@@ -252,7 +251,6 @@ class Program : public RefCounted {
   };
   struct MetSize;  // equal_sizes.cpp
   enum class Side : uint8_t { kFirst, kSecond, kExtent };
-
   class LateSizes;  // late_sizes.h
   // Whether values are variables of other programs that are recorded, of sizes that these do not
   // know. Whether everything is given that this one reads.
@@ -306,7 +304,6 @@ class Program : public RefCounted {
   std::optional<SizeNumber> number_at(Side side, const AttrExpr& expr) const;
   double real_at(Side side, const AttrExpr& expr) const;
   const OwnSize* find_own(const std::string& text) const;
-  Witness witness_of_own(const AttrExpr& expr) const;
   int64_t number_at(Side side, Witness size, std::span<const Equality> equal) const;
   Attr attr_at(Side side, const AttrExpr& expr, std::span<const Equality> equal) const;
   Ref<const Op> op_at(Side side, const Step& step, std::span<const Equality> equal) const;
@@ -339,7 +336,6 @@ class Program : public RefCounted {
   bool may_be_equal(const Witness& a, const Witness& b) const;
   bool is_root(const Witness& size) const;
   bool is_taken_for(const Witness& a, const Witness& b) const;
-  bool is_taken_for_equal(const SizeNumber& a, const SizeNumber& b) const;
   Equality towards_root(const Witness& a, const Witness& b) const;
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
@@ -394,13 +390,6 @@ Specs infer_any(const Op& op, std::span<const Spec> inputs);
 // The step's op with these values of the attributes that have expressions, in their order.
 Ref<const Op> op_with(const Program::Step& step, std::vector<Attr> values);
 
-// The attribute, or the number, for variables of these specs.
-Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables,
-              CalculateNumber calculate = calculate_number);
-SizeNumber number_of(const AttrExpr& expr, std::span<const Spec> variables,
-                     CalculateNumber calculate = calculate_number);
-int64_t whole(const AttrExpr& expr, std::span<const Spec> variables,
-              CalculateNumber calculate = calculate_number);
 // The op with attributes for variables of these specs; the step's own where it has no expressions.
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables,
                      CalculateNumber calculate = calculate_number);

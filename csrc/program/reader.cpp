@@ -197,16 +197,14 @@ bool holds(const SizeNumber& a, const SizeNumber& b, std::string_view how) {
       a, b);
 }
 
-bool Program::is_taken_for_equal(const SizeNumber& a, const SizeNumber& b) const {
-  const auto *x = std::get_if<int64_t>(&a), *y = std::get_if<int64_t>(&b);
-  if (x == nullptr || y == nullptr) return false;
-  const auto p = witness_of(*x), q = witness_of(*y);
-  return p && q && is_taken_for(*p, *q);
-}
-
 bool Program::compare(const SizeNumber& a, const SizeNumber& b, const std::string& how,
                       std::string place) {
-  if (how == "==" && is_taken_for_equal(a, b)) return true;
+  const auto size_of = [&](const SizeNumber& number) {
+    const auto* const size = std::get_if<int64_t>(&number);
+    return size != nullptr ? witness_of(*size) : std::nullopt;
+  };
+  const auto x = size_of(a), y = size_of(b);
+  if (how == "==" && x && y && is_taken_for(*x, *y)) return true;
   const auto value_of = [&](const SizeNumber& number) {
     const auto* const real = std::get_if<double>(&number);
     const AttrExpr* const expr = real != nullptr ? real_expression(*real) : nullptr;

@@ -18,8 +18,9 @@ constexpr int64_t kGoodRows = 64;        // that share several: memory is quick 
 constexpr int64_t kLeastRow = 128;       // elements that are worth a run
 constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
 constexpr int64_t kLineElements = 16;
-constexpr int64_t kShortRow = 512;   // elements: several of them make a better run
-constexpr int64_t kGoodPeriods = 8;  // that are worth keeping one of them
+constexpr int64_t kShortRow = 512;                // elements: several of them make a better run
+constexpr int64_t kGoodPeriods = 8;               // that are worth keeping one of them
+constexpr int64_t kNearBytes = int64_t{4} << 20;  // of an operand, beside which numbers stay so
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -74,6 +75,12 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
          row * kLeastRows <= kMostStripBytes;
 }
 
+// Whether numbers are read as such: of more elements, which come from memory, programs of several
+// loops took twice the time (12 MB scaled and shifted: 640 us, and 1180).
+bool keeps_numbers(const TileLoops& program, std::span<const int64_t> shape) {
+  return element_count(shape) * static_cast<int64_t>(program.widest) <= kNearBytes;
+}
+
 // Only the last dimension tells elements apart.
 bool is_one_row(const TileOperand& operand) {
   const auto& strides = operand.strides;
@@ -102,24 +109,6 @@ void fill_tile(char* out, const void* value, size_t size, int64_t n) {
       .rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
 }
 
-void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n,
-               std::span<const TileKernel> kernels) {
-  SmallVector<const void*, 16> in;
-  SmallVector<void*, 8> to;
-  for (size_t k = 0; k < program.instructions.size(); ++k) {
-    const TileLoop& instruction = program.instructions[k];
-    in.resize(instruction.in.size());
-    to.resize(instruction.out.size());
-    for (size_t i = 0; i < in.size(); ++i) {
-      in[i] = slots[static_cast<size_t>(instruction.in[i])];
-    }
-    for (size_t i = 0; i < to.size(); ++i) {
-      to[i] = slots[static_cast<size_t>(instruction.out[i])];
-    }
-    (kernels.empty() ? instruction.kernel : kernels[k])(to.data(), in.data(), n);
-  }
-}
-
 BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> shape,
                            std::span<const TileOperand> operands)
     : program_(program), operands_(operands.begin(), operands.end()) {
@@ -135,8 +124,13 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   }
   if (gathers) find_rows(shape);
   if (!needs_tiles_) return;
-  anywhere_ = beside_numbers(false);
-  if (has_rows_) in_row_ = beside_numbers(true);
+  if (keeps_numbers(program, shape)) {
+    anywhere_ = beside_numbers(false);
+    if (has_rows_) in_row_ = beside_numbers(true);
+  } else {
+    anywhere_.is_one.resize(static_cast<size_t>(program.slots()), 0);
+    in_row_.is_one = anywhere_.is_one;
+  }
 }
 
 // How operands are read that neither lie in order nor are one element.
@@ -148,13 +142,14 @@ void BoundProgram::find_rows(std::span<const int64_t> shape) {
     if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
     repeats_row_ = repeats_row_ || (shape_.back() <= kShortRow && is_one_row(operands_[i]));
   }
+  const bool keeps = keeps_numbers(program_, shape);
   bool writes_rows = false;
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
     const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
                               period_of(operands_[i], shape_) > 0;
-    const int64_t least = step == 0   ? (may_be_number(i) ? kLeastRow : kLeastRepeated)
+    const int64_t least = step == 0   ? (keeps && may_be_number(i) ? kLeastRow : kLeastRepeated)
                           : step == 1 ? kLeastRow
                                       : shape_.back() + 1;
     if (repeats_row_) {

@@ -1,7 +1,26 @@
-// Which loops of a program read one number where others read many of it: so it is not written out.
+// The loops of a program, some of which read one number where others read many of it: so it is not
+// written out.
 #include "kernels/tile.h"
 
 namespace tensorlike {
+
+void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n,
+               std::span<const TileKernel> kernels) {
+  SmallVector<const void*, 16> in;
+  SmallVector<void*, 8> to;
+  for (size_t k = 0; k < program.instructions.size(); ++k) {
+    const TileLoop& instruction = program.instructions[k];
+    in.resize(instruction.in.size());
+    to.resize(instruction.out.size());
+    for (size_t i = 0; i < in.size(); ++i) {
+      in[i] = slots[static_cast<size_t>(instruction.in[i])];
+    }
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = slots[static_cast<size_t>(instruction.out[i])];
+    }
+    (kernels.empty() ? instruction.kernel : kernels[k])(to.data(), in.data(), n);
+  }
+}
 
 // Whether an operand that is one number is it to every loop that reads it.
 bool BoundProgram::may_be_number(size_t operand) const {

@@ -104,7 +104,15 @@ def test_chains_of_numbers_rows_and_columns_give_it_too(
     before = tl.num_threads()
     tl.set_num_threads(threads)
     try:
-        for shape in [(0, 9), (3, 70), (70, 513), (300, 127), (5, 3, 1000), (40, 1025)]:
+        for shape in [
+            (0, 9),
+            (3, 70),
+            (70, 513),
+            (300, 127),
+            (5, 3, 1000),
+            (40, 1025),
+            (1100, 1030),
+        ]:
             x = numbers(shape, dtype, 1)
             *_, columns = shape
             operands = [

@@ -62,7 +62,7 @@ template <class N>
 // none are.
 template <class N>
 [[gnu::always_inline]] inline int first_set(N lanes) {
-  constexpr int kSize = static_cast<int>(sizeof(lanes[0]));
+  [[maybe_unused]] constexpr int kSize = static_cast<int>(sizeof(lanes[0]));
 #if defined(__AVX512BW__) && defined(__AVX512DQ__)
   if constexpr (sizeof(N) == 64) {
     const __m512i bits = reinterpret_cast<__m512i>(lanes);

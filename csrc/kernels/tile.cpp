@@ -20,7 +20,7 @@ constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter one
 constexpr int64_t kLineElements = 16;
 constexpr int64_t kShortRow = 512;                // elements: several of them make a better run
 constexpr int64_t kGoodPeriods = 8;               // that are worth keeping one of them
-constexpr int64_t kNearBytes = int64_t{4} << 20;  // of an operand, beside which numbers stay so
+constexpr int64_t kNearBytes = int64_t{1} << 20;  // of an operand, beside which numbers stay so
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads

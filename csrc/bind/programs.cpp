@@ -136,6 +136,10 @@ Program::Operand to_operand(PyObject* pair) {
   const SizeNumber first = to_size_number(PyTuple_GET_ITEM(pair, 0));
   if (const auto* real = std::get_if<double>(&first)) return *real;
   const SizeNumber second = to_size_number(PyTuple_GET_ITEM(pair, 1));
+  if (std::holds_alternative<double>(second)) {
+    PyErr_SetString(PyExc_TypeError, "calculate: takes two integers, or two floats");
+    throw PythonError();
+  }
   return Witness{std::get<int64_t>(first), std::get<int64_t>(second)};
 }
 
@@ -197,7 +201,11 @@ PyObject* require(PyObject* self, PyObject* args) {
 // calculate_number(how, number, ...): the same of numbers that are known.
 PyObject* calculate_known(PyObject*, PyObject* args) {
   return guarded([&] {
-    const std::string how = shown(PyTuple_GetItem(args, 0));
+    if (PyTuple_GET_SIZE(args) < 2 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
+      PyErr_SetString(PyExc_TypeError, "calculate_number: takes a function's name, and numbers");
+      throw PythonError();
+    }
+    const std::string how = shown(PyTuple_GET_ITEM(args, 0));
     std::vector<SizeNumber> parts;
     for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); ++i) {
       parts.push_back(to_size_number(PyTuple_GET_ITEM(args, i)));

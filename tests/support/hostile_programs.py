@@ -117,6 +117,8 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Listing.append": lambda: (tl.ops.Elemwise(mode="exp"), (0,)),
     "Listing.bind": lambda: ((),),
     "Listing.calculate": lambda: ("multiply", (4, 4), (2, 2)),
+    "Listing.expression": lambda: ((4, 4),),
+    "Listing.agree": lambda: (4, 4, "Block"),
     "Listing.capture": lambda: (tl.RawTensor([1.0]),),
     "Listing.describe": lambda: (0,),
     "Listing.dtype": lambda: (0,),

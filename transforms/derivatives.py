@@ -195,11 +195,12 @@ def _only(
 def _units(tensors: Sequence[Any]) -> tuple[Any, ...]:
     """For each tensor a batch: of all unit vectors of the tensors together, its part of each."""
     total: Any = sum(math.prod(x.shape) for x in tensors)
+    is_unknown = isinstance(total, Size)
     units = []
     first = 0
     for x in tensors:
         size = math.prod(x.shape)
-        if isinstance(total, Size):
+        if is_unknown:
             at = F.arange(total)[:, None] - first
             rows: Any = F.astype(F.equal(at, F.arange(size)), dtype=x.dtype)
             units.append(F.reshape(rows, (total, *x.shape)))

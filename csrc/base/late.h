@@ -39,16 +39,16 @@ class Late {
 
    private:
     void finish() {
-      std::call_once(once_, [&] {
-        value_ = make_();
-        make_ = nullptr;
-        is_made_.store(true, std::memory_order_release);
-      });
+      const std::lock_guard lock(mutex_);
+      if (is_made_.load(std::memory_order_relaxed)) return;
+      value_ = make_();
+      make_ = nullptr;
+      is_made_.store(true, std::memory_order_release);
     }
 
     std::function<T()> make_;
     T value_{};
-    std::once_flag once_;
+    std::mutex mutex_;
     std::atomic<bool> is_made_{false};
   };
 

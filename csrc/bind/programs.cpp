@@ -109,8 +109,15 @@ PyObject* append(PyObject* self, PyObject* args) {
   });
 }
 
-void check_calculation(const std::string& how, size_t parts) {
-  if (is_calculation(how, parts)) return;
+// The function in (how, number, ...), which takes so many numbers.
+std::string to_calculation(PyObject* args) {
+  const Py_ssize_t parts = PyTuple_GET_SIZE(args) - 1;
+  if (parts < 1 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
+    PyErr_SetString(PyExc_TypeError, "calculate: takes a function's name, and numbers");
+    throw PythonError();
+  }
+  std::string how = shown(PyTuple_GET_ITEM(args, 0));
+  if (is_calculation(how, static_cast<size_t>(parts))) return how;
   fail(ErrorKind::kArgument, said::op("calculate"), "must be given a function of ", parts,
        " numbers", said::got(how));
 }
@@ -146,15 +153,11 @@ Program::Operand to_operand(PyObject* pair) {
 // calculate(how, pair, ...): the two numbers of what is made so of pairs of numbers.
 PyObject* calculate(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    const Py_ssize_t count = PyTuple_GET_SIZE(args);
-    if (count < 2 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
-      PyErr_SetString(PyExc_TypeError, "calculate: takes a function's name, and numbers");
-      return nullptr;
-    }
+    const std::string how = to_calculation(args);
     std::vector<Program::Operand> parts;
-    for (Py_ssize_t i = 1; i < count; ++i) parts.push_back(to_operand(PyTuple_GET_ITEM(args, i)));
-    const std::string how = shown(PyTuple_GET_ITEM(args, 0));
-    check_calculation(how, parts.size());
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); ++i) {
+      parts.push_back(to_operand(PyTuple_GET_ITEM(args, i)));
+    }
     Program& program = program_in(self);
     const Program::Operand made = program.calculate(how, parts);
     if (const auto* size = std::get_if<Witness>(&made)) {
@@ -201,16 +204,11 @@ PyObject* require(PyObject* self, PyObject* args) {
 // calculate_number(how, number, ...): the same of numbers that are known.
 PyObject* calculate_known(PyObject*, PyObject* args) {
   return guarded([&] {
-    if (PyTuple_GET_SIZE(args) < 2 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
-      PyErr_SetString(PyExc_TypeError, "calculate_number: takes a function's name, and numbers");
-      throw PythonError();
-    }
-    const std::string how = shown(PyTuple_GET_ITEM(args, 0));
+    const std::string how = to_calculation(args);
     std::vector<SizeNumber> parts;
     for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); ++i) {
       parts.push_back(to_size_number(PyTuple_GET_ITEM(args, i)));
     }
-    check_calculation(how, parts.size());
     return from_size_number(calculate_number(how, parts));
   });
 }

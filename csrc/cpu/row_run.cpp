@@ -18,7 +18,7 @@ constexpr int64_t kGoodRows = 64;           // that share several: memory is qui
 constexpr int64_t kTurned = 128;            // elements of a row that are turned together
 constexpr int64_t kTurnedElements = 65536;  // of a block of rows that are turned
 constexpr int64_t kLeastBeside = 32;        // rows that are worth vectors of their own
-constexpr int64_t kKept = 65536;            // elements of rows beside each other that are kept
+constexpr int64_t kKeptElements = 65536;    // elements of rows beside each other that are kept
 constexpr int64_t kRowParts = 64;           // of a sum over rows
 constexpr int64_t kPartRows = 16;           // at least, so that partial sums stay small beside x
 
@@ -211,8 +211,9 @@ void RowRun::run_columns(ColumnProgram program, double parameter, int64_t beside
   };
   const bool is_together = beside <= ColumnBlock::kMostRows &&
                            std::all_of(in_.used().begin(), in_.used().end(), lies_together);
-  const int64_t most = is_together ? ColumnBlock::kMostRows
-                                   : std::clamp(kKept / length_, 2 * kUnit, ColumnBlock::kMostRows);
+  const int64_t most = is_together
+                           ? ColumnBlock::kMostRows
+                           : std::clamp(kKeptElements / length_, 2 * kUnit, ColumnBlock::kMostRows);
   const int64_t pieces = (beside + most - 1) / most;
   const int64_t piece = ((beside + pieces - 1) / pieces + kUnit - 1) / kUnit * kUnit;
   const int64_t jobs = rows_ / beside * pieces;

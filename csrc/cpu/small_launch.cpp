@@ -125,6 +125,20 @@ Ref<Value> view_small(const Op& op, RawTensor& x) {
 
 }  // namespace
 
+// The argument that has the result's shape, if there is one; one in order, if it can be.
+static const RawTensor& largest(Args args) {
+  const RawTensor* found = &raw(args[0]);
+  for (Value* arg : args.subspan(1)) {
+    const RawTensor& x = raw(arg);
+    const bool is_same = x.shape == found->shape;
+    if (is_same ? !found->is_contiguous
+                : x.shape.size() > found->shape.size() || x.count > found->count) {
+      found = &x;
+    }
+  }
+  return *found;
+}
+
 static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
   return Storage::allocate(bytes);
 } catch (const Error& error) {
@@ -140,19 +154,11 @@ Ref<Value> small_launch(const Op& op, Args args) {
   if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
   if (op.cls.view != nullptr && n == 1) return view_small(op, *static_cast<RawTensor*>(args[0]));
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
-  const RawTensor* whole = &raw(args[0]);
+  const RawTensor* const whole = &largest(args);
   const DType dtype = whole->dtype;
   if (scalar->loops == nullptr) return nullptr;
   auto [kernel, result] = scalar->loops->whole[dtype];
   if (kernel == nullptr) return nullptr;
-  for (size_t i = 1; i < n; ++i) {
-    const RawTensor& x = raw(args[i]);
-    const bool is_same = x.shape == whole->shape;
-    if (is_same ? !whole->is_contiguous
-                : x.shape.size() > whole->shape.size() || x.count > whole->count) {
-      whole = &x;
-    }
-  }
   const bool is_in_order = whole->is_contiguous;
   const int64_t count = whole->count;
   if (count > kSmall || (!is_in_order && !has_no_gaps(*whole))) return nullptr;

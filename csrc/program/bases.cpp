@@ -59,10 +59,6 @@ std::optional<Program::Base> Program::product_of(const Base& a, const Base& b) {
   return is_size ? std::optional(std::move(made)) : std::nullopt;
 }
 
-void Program::add_product(const Base& a, const Base& b) {
-  if (const auto made = product_of(a, b)) add_base(*made);
-}
-
 void Program::add_bases(int variable) {
   Variable& added = variables_[at(variable)];
   if (added.role == Role::kInput && has_new_size_) {
@@ -123,7 +119,7 @@ void Program::rebuild_bases() {
       for (size_t r = 0; r < count; ++r) {
         const Base base = bases_[i];
         const Base root = bases_[r];
-        add_product(base, root);
+        if (const auto made = product_of(base, root)) add_base(*made);
       }
     }
     begin = power == 2 ? calculated_end : end;

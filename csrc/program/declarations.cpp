@@ -29,6 +29,10 @@ class Mentions {
     for (const T& value : values) look(value);
   }
   template <class T>
+  void look(const Late<T>& value) {
+    look(*value);
+  }
+  template <class T>
   void look(const std::pair<std::string, T>& pair) {
     look(pair.second);
   }

@@ -117,8 +117,7 @@ class Program : public RefCounted {
   // What comes out where somebody calculates with sizes, or numbers: see calculate_number.
   // ErrorKind::kShape where it cannot be told from others.
   Operand calculate(const std::string& how, std::span<const Operand> parts);
-  // Whether two numbers, of which one is made of its sizes, are equal: taken for equal if they may
-  // be.
+  // Whether two numbers, one of them made of its sizes, are equal: taken for it if they may be.
   bool agree(int64_t a, int64_t b, const std::string& place, const std::string& op);
   // What a number with a fraction stands for; null: it is what it is.
   const AttrExpr* real_expression(double number) const;
@@ -344,7 +343,6 @@ class Program : public RefCounted {
   Extent extent_or_all(const Witness& number) const;
   AttrExpr expression_of(const Witness& size) const;
   static std::optional<Base> product_of(const Base& a, const Base& b);  // none: too large
-  void add_product(const Base& a, const Base& b);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
   [[noreturn]] void refuse_sizes(const Step& step, int output, const Dims& found) const;

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "program/program.h"
@@ -36,7 +37,7 @@ struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::map<int64_t, int64_t> inferred;  // what those that follow from others came out as
-  std::map<double, Program*> reals;
+  std::unordered_map<double, Program*> reals;  // by equality: NaN is none of them
   int64_t reals_taken = 0;
   std::set<int64_t> written;
   std::vector<int64_t> primes;

@@ -137,3 +137,14 @@ def test_programs_show_what_such_attributes_are() -> None:
     _ = F.full((2,), x.shape[0] / 2 + 0.5), x[: math.floor(x.shape[0] ** 0.5)]
     text = str(listing)
     assert "fill_value=n / 2 + 0.5" in text and "floor(n ** 0.5)" in text
+
+
+def test_nan_stands_for_no_size() -> None:
+    listing = Listing()
+    x = tl.Tensor(listing.input("x", ("n",)))
+    y = x * (1.5 / x.shape[0])
+    assert np.isnan(F.full((2,), math.nan).numpy()).all()
+    assert np.isnan((drawn(3) * math.nan).numpy()).all()
+    assert listing.run(y, drawn(6)).shape == (6,)
+    z = x + math.nan * x.shape[0]
+    assert np.isnan(listing.run(z, drawn(4)).numpy()).all()

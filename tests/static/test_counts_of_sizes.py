@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +20,8 @@ SHAPES: dict[str, tuple[Any, ...]] = {
     "known last": ("n", "h", 4),
     "images": ("n", "h", "w"),
     "channels": ("n", 2, "h", "w"),
-    "all": ("n", "c", "h", "w"),
 }
-SIZES = ({"n": 2, "m": 5, "c": 3, "h": 6, "w": 7}, {"n": 3, "m": 4, "c": 4, "h": 5, "w": 9})
+SIZES = ({"n": 2, "m": 5, "h": 6, "w": 7}, {"n": 3, "m": 4, "h": 5, "w": 9})
 
 
 def _crop(x: Any) -> Any:
@@ -60,6 +60,7 @@ def _cases() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("shape", "before", "counting"), _cases())
 def test_gradients_of_counts_are_those_of_the_run(shape: str, before: str, counting: str) -> None:
+    gc.collect()  # numbers that stand for sizes are the larger the more programs live
     rank = 1 if before == "flat" else len(SHAPES[shape])
     refused = []
     for count in range(1, rank + 1):

@@ -109,7 +109,7 @@ PyObject* append(PyObject* self, PyObject* args) {
   });
 }
 
-// The function in (how, number, ...), which takes so many numbers.
+// The function in (how, number, ...).
 std::string to_calculation(PyObject* args) {
   const Py_ssize_t parts = PyTuple_GET_SIZE(args) - 1;
   if (parts < 1 || PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) == 0) {
@@ -165,8 +165,7 @@ PyObject* calculate(PyObject* self, PyObject* args) {
                            static_cast<long long>(size->second));
     }
     const double real = std::get<double>(made);
-    const bool is_known = program.real_expression(real) == nullptr;
-    return Py_BuildValue("(dd)", real, is_known ? real : -real);
+    return Py_BuildValue("(dd)", real, program.real_expression(real) == nullptr ? real : -real);
   });
 }
 

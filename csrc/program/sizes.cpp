@@ -36,7 +36,7 @@ constexpr int64_t kMostFactorWithRest = 4096;
 struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
-  std::map<int64_t, int64_t> inferred;  // what those that follow from others came out as
+  std::map<int64_t, int64_t> inferred;         // what those that follow from others came out as
   std::unordered_map<double, Program*> reals;  // by equality: NaN is none of them
   int64_t reals_taken = 0;
   std::set<int64_t> written;

@@ -146,5 +146,3 @@ def test_nan_stands_for_no_size() -> None:
     assert np.isnan(F.full((2,), math.nan).numpy()).all()
     assert np.isnan((drawn(3) * math.nan).numpy()).all()
     assert listing.run(y, drawn(6)).shape == (6,)
-    z = x + math.nan * x.shape[0]
-    assert np.isnan(listing.run(z, drawn(4)).numpy()).all()

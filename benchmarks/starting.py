@@ -18,14 +18,12 @@ import inference
 import numpy as np
 import peers
 from compare import Result, Settings
-from models import mlp
 from peers import COMPILED, JAX, OURS, TORCH, Build
 from programs import EAGER, PROGRAM, STEPPED
 
 ANY_BATCH = "program of any batch"
 AGAIN = f"{COMPILED}, from its own cache on disk"
 INFERRED = {case.name: case for case in inference.inference()}
-AT_ONCE = {PROGRAM: OURS, OURS: EAGER, COMPILED: TORCH}
 STEADY, TRIES, TOUCHED = 7, 3, 2**27
 # Batches of which a program has seen the first: a smaller one, and one that needs more memory.
 BATCHES = {"small": (64, 48, 96), "mlp": (256, 192, 384), "cnn": (64, 48, 96), "lstm": (32, 24, 48),
@@ -53,18 +51,16 @@ def _prepared(build: Build) -> tuple[float, float]:
 
 
 def preparing(model: str, library: str) -> float:
-    """Building and compiling: of making the step what that of calls at once does not take (weights
-    are made, converted and copied for both), and of the first call what later ones do not take.
+    """The seconds of making a step, and of its first call beyond those that follow; of JAX, who
+    makes no more than weights before, of the call alone.
     """
-    builds = _builds(model)
-    warm_up = mlp.small()[library if library in mlp.small() else PROGRAM]()
+    np.ones(TOUCHED)  # a virtual machine's host makes pages at their first touch: not ours to time
+    other = _builds("cnn" if model == "small" else "small")
+    warm_up = other[library if library in other else OURS]()
     for _ in range(STEADY):
         warm_up()  # imports and threads are not the model's
-    made, first = _prepared(builds[library])
-    if library not in AT_ONCE:  # JAX makes no more than weights before the first call
-        return first
-    plain = min(_prepared(builds[AT_ONCE[library]])[0] for _ in range(TRIES))
-    return made - plain + first
+    made, first = _prepared(_builds(model)[library])
+    return first if library == JAX else made + first
 
 
 def _builds(model: str) -> dict[str, Build]:
@@ -75,23 +71,35 @@ def _builds(model: str) -> dict[str, Build]:
 
 
 def building(settings: Settings) -> Iterator[Result]:
-    """Beside the fastest of those that compile; and beside PyTorch's own cache, which a second
-    process finds on disk.
+    """What is spent beyond calls that run at once, which make and copy weights and touch memory as
+    well: beside the fastest of those that compile, and PyTorch's own cache, which a second process
+    finds on disk.
     """
     models = {key: f"{title}, as a program" for key, (title, _, _) in STEPPED.items()}
     for model, title in {**models, **{name: name for name in INFERRED}}.items():
-        ours = min(_apart(model, PROGRAM if model in STEPPED else OURS) for _ in range(TRIES))
-        yield from _beside(f"building and compiling, {title}", ours, _compiling(model, settings))
+        ours, at_once = (PROGRAM, OURS) if model in STEPPED else (OURS, EAGER)
+        spent = _beyond(model, ours, at_once)
+        name = f"building and compiling, {title}"
+        yield from _beside(name, spent, _compiling(model, settings))
+
+
+def _beyond(model: str, library: str, at_once: str) -> float:
+    return _least(model, library) - _least(model, at_once)
+
+
+def _least(model: str, library: str) -> float:
+    return min(_apart(model, library) for _ in range(TRIES))
 
 
 def _compiling(model: str, settings: Settings) -> Mapping[str, float]:
     found = {}
     if JAX in _builds(model):
-        found[JAX] = min(_apart(model, JAX) for _ in range(TRIES))
+        found[JAX] = _least(model, JAX)
     if settings.compiles:
+        at_once = _least(model, TORCH)
         with tempfile.TemporaryDirectory() as cache:
-            found[COMPILED] = _apart(model, COMPILED, cache)
-            found[AGAIN] = min(_apart(model, COMPILED, cache) for _ in range(TRIES))
+            found[COMPILED] = _apart(model, COMPILED, cache) - at_once
+            found[AGAIN] = _apart(model, COMPILED, cache) - at_once
     return found
 
 
@@ -125,7 +133,6 @@ def _first_of(model: str, batch: int) -> tuple[float, float]:
 def first_and_pace(model: str, batch: int) -> tuple[float, float]:
     """The seconds of the first run of a batch after another one, and of those that follow."""
     steps: Any = STEPPED[model][1]()[ANY_BATCH]()
-    np.ones(TOUCHED)  # a virtual machine's host makes pages at their first touch: not ours to time
     _pace(steps(BATCHES[model][0]))
     step = steps(batch)
     return _seconds(step), _pace(step)

@@ -153,11 +153,13 @@ def test_the_functions_of_the_core_are_read() -> None:
     assert sum(f.lines > 0 for f in found) > 2500
 
 
-# What a file names for itself: constants, variables of threads, classes, functions with bodies.
+# What a file names for itself: constants, variables, classes, functions with bodies.
 OWN_NAME = re.compile(
     r"^(?:(?:inline |static )*(?:constexpr|const|thread_local) [^=;({]*?\b(\w+)(?:\[\w*\])?"
     r"(?: =|;|\{)"
     r"|(?:class|struct|enum class|enum) (\w+)(?= (?:final )?(?:\{|:))"
+    r"|(?!using|return|namespace|template|class|struct|enum|extern|friend)[A-Za-z_][\w:<>,* ]*[ *&]"
+    r"(\w+)(?:\[\w*\])?(?: = [^;\n]*|\{[^;\n]*\})?;$"
     r"|((?!namespace|return|else|extern)[A-Za-z_][\w:<>,&* ]*?\b\w+\([^;]*?\)) (?:const )?\{)",
     re.MULTILINE,
 )
@@ -170,7 +172,7 @@ def test_files_of_a_floor_name_different_things(floor: str) -> None:
     for file, text in SOURCES.items():
         if not re.fullmatch(rf"{floor}/\w+(?<!_tu)\.cpp", file):
             continue
-        found = {first or second or third for first, second, third in OWN_NAME.findall(text)}
+        found = {next(filter(None, groups)) for groups in OWN_NAME.findall(text)}
         for name in found:
             if "::" not in name.partition("(")[0]:
                 owners.setdefault(name, []).append(file)

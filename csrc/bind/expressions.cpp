@@ -121,21 +121,21 @@ bool is_passed_on(Bytes code, size_t at) {
 }
 
 // By the instruction.
-using Places = std::vector<bool>;
+using KnownPlaces = std::vector<bool>;
 
 // Null: it cannot be had.
-const Places* places_in(PyCodeObject* code) {
+const KnownPlaces* places_in(PyCodeObject* code) {
   static const Py_ssize_t kept_at =
-      request_place([](void* places) { delete static_cast<Places*>(places); });
+      request_place([](void* places) { delete static_cast<KnownPlaces*>(places); });
   void* kept = nullptr;
   auto* const object = reinterpret_cast<PyObject*>(code);
   if (kept_at < 0 || get_kept(object, kept_at, &kept) != 0) return nullptr;
-  if (kept != nullptr) return static_cast<const Places*>(kept);
+  if (kept != nullptr) return static_cast<const KnownPlaces*>(kept);
   const Object bytes = Object::steal(PyObject_GetAttrString(object, "co_code"));
   if (!bytes || PyBytes_Check(bytes.get()) == 0) return nullptr;
   const Bytes all(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get())),
                   static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())));
-  auto made = std::make_unique<Places>(all.size() / 2);
+  auto made = std::make_unique<KnownPlaces>(all.size() / 2);
   for (size_t i = 0; i + 1 < all.size(); i += 2) {
     (*made)[i / 2] = operands_of(all[i], all[i + 1]) > 0 && is_passed_on(all, i);
   }
@@ -157,7 +157,7 @@ bool is_passed_on_now() {
   PyFrameObject* const frame = PyEval_GetFrame();  // borrowed
   if (frame == nullptr) return false;
   const Object code = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  const Places* const places = places_in(reinterpret_cast<PyCodeObject*>(code.get()));
+  const KnownPlaces* const places = places_in(reinterpret_cast<PyCodeObject*>(code.get()));
   if (places == nullptr) {
     PyErr_Clear();
     return false;

@@ -10,7 +10,7 @@ namespace {
 // Maps between nodes and classes. A class that Python makes is not kept alive by its entry, which
 // goes when the class does.
 std::unordered_map<PyTypeObject*, const Type*> nodes;
-std::unordered_map<const Type*, PyTypeObject*> classes;
+std::unordered_map<const Type*, PyTypeObject*> classes_of;
 std::unordered_map<PyTypeObject*, PyObject*> references;  // weak
 std::unordered_map<PyTypeObject*, std::vector<PyTypeObject*>> virtual_bases;
 
@@ -85,7 +85,7 @@ PyObject* forget(PyObject* self, PyObject*) {
     auto* cls = static_cast<PyTypeObject*>(PyLong_AsVoidPtr(self));
     const auto found = nodes.extract(cls);
     if (found) {
-      classes.erase(found.mapped());
+      classes_of.erase(found.mapped());
       if (const auto* node = dynamic_cast<const OfPython*>(found.mapped())) node->cls = nullptr;
     }
     if (const auto reference = references.extract(cls)) Py_DECREF(reference.mapped());
@@ -97,7 +97,7 @@ PyMethodDef forget_method = {"forget", as_method(forget), METH_O, nullptr};
 
 void remember(PyTypeObject* cls, const Type& node) {
   nodes[cls] = &node;
-  classes.emplace(&node, cls);
+  classes_of.emplace(&node, cls);
 }
 
 void remember_for_ever(PyTypeObject* cls, const Type& node) {
@@ -115,8 +115,8 @@ void remember_weakly(PyTypeObject* cls, const Type& node) {
 
 PyTypeObject* known_class(const Type& type) {
   if (&type == &op_base_type()) return types.op_base;
-  const auto found = classes.find(&type);
-  if (found != classes.end()) return found->second;
+  const auto found = classes_of.find(&type);
+  if (found != classes_of.end()) return found->second;
   for (PyTypeObject* cls :
        {types.tensor_base, types.raw_tensor, types.shape_tensor, types.tracer}) {
     if (&kind_type(cls) == &type) return cls;

@@ -78,7 +78,7 @@ Journals& mine() {
 }
 
 // Those of all threads, under the GIL: where there are none nothing is looked up.
-int64_t going_on = 0;
+int64_t journals_going_on = 0;
 
 }  // namespace
 
@@ -100,7 +100,7 @@ uint64_t begin(uint64_t births, Bindings entries) {
   static uint64_t last = 0;  // under the GIL
   keep_finalizers_outside();
   mine().open.push_back({++last, births, std::move(entries)});
-  ++going_on;
+  ++journals_going_on;
   return last;
 }
 
@@ -132,7 +132,7 @@ Bindings end_journal(uint64_t number) {
   with_journal(number, [&](std::vector<Journal>& journals, auto found) {
     ended = std::move(*found);
     journals.erase(found);
-    --going_on;
+    --journals_going_on;
   });
   ended.take_back();
   return std::move(ended.entries);
@@ -175,7 +175,7 @@ void take_journals_back(const std::vector<uint64_t>& numbers) {
 }
 
 void note_in_journals(PyObject* wrapper) {
-  if (going_on == 0) return;
+  if (journals_going_on == 0) return;
   for (Journal& journal : mine().open) {
     if (!journal.notes(wrapper)) continue;
     const auto is_it = [&](const auto& entry) { return entry.first.get() == wrapper; };
@@ -185,7 +185,7 @@ void note_in_journals(PyObject* wrapper) {
 }
 
 bool is_noted(PyObject* wrapper) {
-  if (going_on == 0) return false;
+  if (journals_going_on == 0) return false;
   const std::vector<Journal>& journals = mine().open;
   return std::any_of(journals.begin(), journals.end(),
                      [&](const Journal& journal) { return journal.notes(wrapper); });

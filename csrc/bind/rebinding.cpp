@@ -38,7 +38,7 @@ Rebinding& state() {
 }
 
 // Levels of all threads, under the GIL: where there are none nothing is looked up.
-int64_t going_on = 0;
+int64_t rebindings_going_on = 0;
 
 // A value as it is outside of the transform of this tape.
 Ref<Value> lowered(const Ref<Value>& value, const Tape& tape) {
@@ -80,7 +80,7 @@ OpenLevel* lowest_within(PyObject* wrapper) {
 
 void begin_level(const Ref<Tape>& tape) {
   state().levels.push_back({tape, births(), {}, {}});
-  ++going_on;
+  ++rebindings_going_on;
 }
 
 void end_level(const Tape& tape) {
@@ -91,7 +91,7 @@ void end_level(const Tape& tape) {
   while (is_here && !levels.empty() && levels.back().tape->level >= tape.level) {
     const OpenLevel ended = std::move(levels.back());
     levels.pop_back();
-    --going_on;
+    --rebindings_going_on;
     lower_all(ended);
   }
 }
@@ -102,7 +102,7 @@ bool is_same_value(const Value& x, const Value& y) {
 
 void note_rebinding(PyObject* wrapper, const Value& value) {
   note_in_journals(wrapper);
-  if (going_on == 0) return;
+  if (rebindings_going_on == 0) return;
   Rebinding& mine = state();
   if (value.tag == Value::kRaw || mine.levels.empty()) return;
   OpenLevel& innermost = mine.levels.back();
@@ -119,7 +119,7 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
 }
 
 void note_gradient(const Ref<Node>& leaf) {
-  if (going_on == 0 || state().levels.empty() || leaf->accumulator == nullptr) return;
+  if (rebindings_going_on == 0 || state().levels.empty() || leaf->accumulator == nullptr) return;
   if (leaf->accumulator->gradient->tag == Value::kRaw) return;
   state().levels.back().leaves.push_back(leaf);
 }
@@ -132,7 +132,7 @@ bool may_donate(PyObject* wrapper) {
 }
 
 void check_examples(PyObject* wrapper, const Value& value) {
-  if (going_on == 0 || value.tag == Value::kRaw) return;
+  if (rebindings_going_on == 0 || value.tag == Value::kRaw) return;
   const OpenLevel* level = lowest_within(wrapper);
   if (level == nullptr) return;
   Object object = own(from_value(Ref<Value>(const_cast<Value*>(&value))));

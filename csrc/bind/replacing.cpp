@@ -126,7 +126,7 @@ void check_targets(Objects targets) {
   fail(ErrorKind::kAttribute, said::op("replace"), "targets must be Tensors.");
 }
 
-Objects objects_in(PyObject* tuple) {
+Objects span_of(PyObject* tuple) {
   return {&PyTuple_GET_ITEM(tuple, 0), static_cast<size_t>(PyTuple_GET_SIZE(tuple))};
 }
 
@@ -256,7 +256,7 @@ PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
     if (n < 3 || PyTuple_Check(args[0]) == 0) {
       fail(ErrorKind::kAttribute, said::op("replace"), "targets, a name and tensors are needed.");
     }
-    const Objects targets = objects_in(args[0]);
+    const Objects targets = span_of(args[0]);
     const Op& op = op_with_results(args[1], targets.size());
     const Objects xs{args + 2, static_cast<size_t>(n) - 2};
     const bool are_sets = std::all_of(targets.begin(), targets.end(),

@@ -17,7 +17,7 @@ constexpr size_t kMostTerms = 200;  // nobody writes out more
 constexpr double kEqual = 1e-9;
 constexpr double kEqualSlopes = 1e-7;
 
-using Arrays = std::vector<Ref<RawTensor>>;
+using Samples = std::vector<Ref<RawTensor>>;
 
 enum class Numbers : uint8_t { kUsual, kWide, kEdges };
 
@@ -49,8 +49,8 @@ void put_edges(RawTensor& x, size_t arg, const std::vector<double>& edges) {
   }
 }
 
-Arrays arrays_of(const Sample& sample, Numbers numbers) {
-  Arrays found;
+Samples arrays_of(const Sample& sample, Numbers numbers) {
+  Samples found;
   for (size_t i = 0; i < sample.args.size(); ++i) {
     found.push_back(sample_array(sample.args[i], i, numbers == Numbers::kWide));
     if (numbers == Numbers::kEdges) put_edges(*found.back(), i, edges_of(*sample.op));
@@ -58,7 +58,7 @@ Arrays arrays_of(const Sample& sample, Numbers numbers) {
   return found;
 }
 
-std::vector<Ref<Value>> as_values(const Arrays& arrays) { return {arrays.begin(), arrays.end()}; }
+std::vector<Ref<Value>> as_values(const Samples& arrays) { return {arrays.begin(), arrays.end()}; }
 
 using Way = std::function<Values(const std::vector<Ref<Value>>&)>;
 
@@ -100,8 +100,8 @@ bool is_near(const Value& wanted, const Value& made, bool is_wide) {
 }
 
 // What an op gives for usual numbers, and for wide ones: that it is compared with.
-struct Given {
-  explicit Given(const Sample& sample) {
+struct SampleValues {
+  explicit SampleValues(const Sample& sample) {
     for (Numbers numbers : {Numbers::kUsual, Numbers::kWide}) {
       args.push_back(as_values(arrays_of(sample, numbers)));
       results.push_back(op_of(sample)(args.back()));
@@ -124,7 +124,7 @@ struct Given {
 };
 
 // The gradients of a weighted sum of a function's results by its arguments; null: none.
-std::vector<Ref<RawTensor>> gradient_of(const Way& function, const Arrays& args) {
+std::vector<Ref<RawTensor>> gradient_of(const Way& function, const Samples& args) {
   struct Opened {
     Ref<Tape> tape = open_tape();
     ~Opened() { close_tape(*tape); }
@@ -162,7 +162,7 @@ std::vector<Ref<RawTensor>> gradient_of(const Way& function, const Arrays& args)
 }
 
 // Where the numbers are such that a scalar function's conditions hold; empty: everywhere.
-std::vector<bool> where_allowed(const Sample& sample, const Arrays& args) {
+std::vector<bool> where_allowed(const Sample& sample, const Samples& args) {
   std::vector<bool> found;
   if (sample.op->scalar == nullptr) return found;
   SmallVector<Value*, 4> given;
@@ -201,7 +201,7 @@ struct Slopes {
     return true;
   }
 
-  const Arrays args;
+  const Samples args;
   const std::vector<Ref<RawTensor>> own;
   const std::vector<bool> is_allowed;
 };
@@ -268,7 +268,7 @@ class Choosing {
     size_t points = 0;
     const std::vector<int> whole = through(terms, sample, {}, &points);
     if (points == 0 || points > kMostPoints || weight_of(terms, whole) > kMostTerms) return {};
-    const Given given(sample);
+    const SampleValues given(sample);
     std::vector<std::vector<int>> met{whole};
     std::vector<std::pair<size_t, Choices>> found;
     size_t count = 1;

@@ -150,8 +150,11 @@ SizeNumber calculate_number(const std::string& how, std::span<const SizeNumber> 
 }
 
 bool is_size_arithmetic(std::string_view how) {
-  return how == "add" || how == "multiply" || how == "floor_divide" || how == "remainder" ||
-         how == "minimum" || how == "maximum";
+  return goes_by_witnesses(how) || how == "minimum" || how == "maximum";
+}
+
+bool goes_by_witnesses(std::string_view how) {
+  return how == "add" || how == "multiply" || how == "floor_divide" || how == "remainder";
 }
 
 bool is_calculation(std::string_view how, size_t parts) {

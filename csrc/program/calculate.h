@@ -27,8 +27,10 @@ int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
 
 // Whether so many numbers are calculated with by a function of this name.
 bool is_calculation(std::string_view how, size_t parts);
-// Whether it gives an integer where all that it is given are integers.
+// Whether it gives an integer where all that it is given are integers; and one whose witnesses are
+// what it makes of theirs, where others have some of their own.
 bool is_size_arithmetic(std::string_view how);
+bool goes_by_witnesses(std::string_view how);
 // Whether an expression is a number with a fraction, whatever sizes are; one that reads such.
 bool is_real(const AttrExpr& expr);
 bool reads_reals(const AttrExpr& expr);

@@ -36,8 +36,7 @@ Witness Program::witness_of(const AttrExpr& expr) const {
     const int64_t number = std::get<int64_t>(expr.literal);
     return {number, number};
   }
-  const bool is_own_kind = reads_reals(expr) || expr.attr == "minimum" || expr.attr == "maximum";
-  if (is_own_kind) {
+  if (reads_reals(expr) || !goes_by_witnesses(expr.attr)) {
     if (const OwnSize* own = find_own(text_of(expr))) return own->witness;
     const auto whole_at = [&](Side side) {
       return std::get<int64_t>(number_at(side, expr).value_or(int64_t{0}));

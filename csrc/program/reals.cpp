@@ -88,11 +88,7 @@ double Program::calculate_real(AttrExpr expr) {
 // What is rounded, and the smaller or larger one of two, has witnesses of its own.
 Witness Program::calculate_whole(AttrExpr expr) {
   if (const OwnSize* known = find_own(text_of(expr))) return known->witness;
-  const auto whole_at = [&](Side side) {
-    const auto number = number_at(side, expr);
-    return number ? std::get<int64_t>(*number) : int64_t{0};
-  };
-  const Witness made{whole_at(Side::kFirst), whole_at(Side::kSecond)};
+  const Witness made = witness_of(expr);
   const auto least = [](int64_t number) {
     return std::max<int64_t>(std::llabs(number), kLeastOwn);
   };
@@ -106,8 +102,7 @@ Witness Program::calculate_whole(AttrExpr expr) {
 Program::Operand Program::calculate(const std::string& how, std::span<const Operand> parts) {
   const auto is_size = [](const Operand& part) { return std::holds_alternative<Witness>(part); };
   const bool are_sizes = std::all_of(parts.begin(), parts.end(), is_size);
-  const bool is_extreme = how == "minimum" || how == "maximum";
-  if (are_sizes && is_size_arithmetic(how) && !is_extreme) {
+  if (are_sizes && goes_by_witnesses(how)) {
     return calculate_sizes(how, std::get<Witness>(parts[0]), std::get<Witness>(parts[1]));
   }
   std::vector<AttrExpr> exprs;

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.apart import run_apart
+from support.program_files import sealed, sections
 from support.program_mutants import joined, renamed, seeds
 
 import tensorlike as tl
@@ -60,6 +61,44 @@ def test_calls_of_bodies_have_what_they_read(call: str, other: str) -> None:
     step["call"] = other
     with pytest.raises(tl.ArgumentError, match="sizes of one tensor, and attributes by one name"):
         tl.Listing.from_bytes(joined(swapped, tensors))
+
+
+SIZE = '["size",0,0]'
+SIZES_OF_FOUR = {
+    f'["floor",{SIZE}]': 4,
+    f'["round",{SIZE}]': 4,
+    f'["trunc",["multiply",3,{SIZE}]]': 12,
+    f'["multiply",2,["ceil",{SIZE}]]': 8,
+    f'["floor",["floor",{SIZE}]]': 4,
+    f'["floor_divide",{SIZE},["round",{SIZE}]]': 1,
+    f'["minimum",{SIZE},3]': 3,
+    '0.5': None,
+    f'["minimum",{SIZE},4.5]': None,
+    f'["divide",{SIZE},2]': None,
+    f'["exp",{SIZE}]': None,
+    f'["negative",{SIZE}]': None,
+    f'["equal",{SIZE},3]': None,
+    '["floor",0.5]': None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "size"), SIZES_OF_FOUR.items())
+def test_sizes_are_made_by_functions_that_recording_does_not_write(
+    written: str, size: int | None
+) -> None:
+    """A function of one number, over a whole one, was read as one of two: a crash."""
+    listing = tl.Listing()
+    x = tl.Tensor(listing.input("x", ("n",)))
+    structure, tensors = sections(listing.to_bytes(tl.functional.full((x.shape[0] * 3,), 1.0)))
+    recorded = f'["multiply",3,{SIZE}]'.encode()
+    assert recorded in structure
+    data = sealed(structure.replace(recorded, written.encode()), tensors)
+    if size is None:
+        with pytest.raises(tl.ArgumentError, match="must be a program"):
+            tl.Listing.from_bytes(data)
+        return
+    again, (made,) = tl.Listing.from_bytes(data)
+    assert again.run(made, tl.ones(4)).shape == (size,)
 
 
 @pytest.mark.slow

@@ -55,9 +55,7 @@ def _even_cuts(program: Program, found: Phases, count: int) -> list[int]:
     last = {n: at for at in path for n in steps[at][1]}
     costs, places, total = [], [], 0
     live: set[int] = set()
-    begun: set[int] = set()
     for at in path:
-        begun.update(n for n in steps[at][1] if n in fed)
         live = {n for n in {*live, *steps[at][2]} if last.get(n, -1) > at}
         total += _cost(program, at)
         if len(live) == 1 and at != path[-1]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .... import _C
 from .choice import write_by_key
 from .dtypes import element_type
 from .graph import Value
-from .site import Rule, Site
+from .site import Rule, Site, plain_attributes
 
 _COUNTED = ("any", "all", "count_nonzero")
 _PLACES = ("argmax", "argmin")
@@ -32,10 +33,8 @@ def _over_a_new_axis(site: Site) -> list[str] | None:
     name = site.graph.one("Unsqueeze", site.x.name, site.graph.ints([0]))
     x = Value(name, site.x.dtype, (1, *site.x.shape))
     attrs: dict[str, Any] = {**site.attrs, "axis": 0, "keepdims": False}
-    op = type(site.op)(**{**{n: getattr(site.op, n) for n in site.op.params()}, **attrs})
-    inner = Site(
-        site.writer, site.graph, op, [x], site.outputs, attrs, {}, site.size_of, site.number_of
-    )
+    op = type(site.op)(**{**plain_attributes(site.op), **attrs})
+    inner = replace(site, op=op, inputs=[x], attrs=attrs, expressions={})
     return write_reduce(inner) or write_by_key(inner)
 
 

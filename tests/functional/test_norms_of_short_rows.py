@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.threads import by_threads
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -99,14 +100,10 @@ def test_a_row_that_is_not_finite_is_alone() -> None:
 
 
 def test_the_number_of_threads_does_not_change_a_bit() -> None:
-    before = tl.num_threads()
-    found: list[list[bytes]] = []
-    try:
-        for threads in (1, 2, 5):
-            tl.set_num_threads(threads)
-            x, dy = (drawn(9001, 10, seed=s, dtype="float32") for s in (2, 3))
-            w, b = (drawn(10, seed=s, dtype="float32") for s in (4, 5))
-            found.append([np.asarray(z).tobytes() for z in computed(x, w, b, dy)])
-    finally:
-        tl.set_num_threads(before)
+    def run() -> list[bytes]:
+        x, dy = (drawn(9001, 10, seed=s, dtype="float32") for s in (2, 3))
+        w, b = (drawn(10, seed=s, dtype="float32") for s in (4, 5))
+        return [np.asarray(z).tobytes() for z in computed(x, w, b, dy)]
+
+    found = by_threads(run)
     assert found[0] == found[1] == found[2]

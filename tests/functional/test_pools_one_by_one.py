@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.threads import by_threads
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -148,21 +149,17 @@ def test_long_means_keep_what_is_small() -> None:
 
 
 def test_the_number_of_threads_does_not_change_a_bit() -> None:
-    before = tl.num_threads()
-    found: list[list[bytes]] = []
-    try:
-        for threads in (1, 2, 5):
-            tl.set_num_threads(threads)
-            run = []
-            for seed in range(60):
-                shape, how = drawn(seed)
-                for pool in (F.avg_pool, F.max_pool):
-                    values = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-                    x = tl.tensor(values, requires_grad=True)
-                    y = pool(x, **how)
-                    y.backward(tl.tensor(toward(tuple(y.shape), "float32")))
-                    run += [np.asarray(y.detach()).tobytes(), np.asarray(x.grad).tobytes()]
-            found.append(run)
-    finally:
-        tl.set_num_threads(before)
+    def run() -> list[bytes]:
+        made = []
+        for seed in range(60):
+            shape, how = drawn(seed)
+            for pool in (F.avg_pool, F.max_pool):
+                values = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+                x = tl.tensor(values, requires_grad=True)
+                y = pool(x, **how)
+                y.backward(tl.tensor(toward(tuple(y.shape), "float32")))
+                made += [np.asarray(y.detach()).tobytes(), np.asarray(x.grad).tobytes()]
+        return made
+
+    found = by_threads(run)
     assert found[0] == found[1] == found[2]

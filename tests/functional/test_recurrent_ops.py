@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.threads import by_threads
 
 import tensorlike as tl
 from tensorlike import functional as F
@@ -129,14 +130,7 @@ def run_of_a_batch(cell: str) -> list[np.ndarray[Any, Any]]:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_number_of_threads_does_not_change_a_bit(cell: str) -> None:
-    before = tl.num_threads()
-    try:
-        runs = []
-        for threads in (1, 2, 5):
-            tl.set_num_threads(threads)
-            runs.append(run_of_a_batch(cell))
-    finally:
-        tl.set_num_threads(before)
+    runs = by_threads(lambda: run_of_a_batch(cell))
     for other in runs[1:]:
         for a, b in zip(runs[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.threads import by_threads
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -154,19 +155,15 @@ def test_rms_norms_of_rows_beside_each_other(shape: tuple[int, ...]) -> None:
 
 
 def test_the_number_of_threads_does_not_change_a_bit() -> None:
-    before = tl.num_threads()
-    found: list[list[bytes]] = []
-    try:
-        for threads in (1, 2, 5):
-            tl.set_num_threads(threads)
-            run: list[Any] = []
-            for shape, axis in SHAPES:
-                x = drawn(shape, 0, "float32")
-                run += results(lambda x, axis=axis: F.softmax(x, axis=axis), x)
-                run += results(lambda x, axis=axis: F.log_softmax(x, axis=axis), x)
-            x, w = drawn((700, 610), 0, "float32"), drawn((610,), 1, "float32")
-            run += results(lambda x, w: F.batch_norm(x, w, 0.0)[0], x, w)
-            found.append([np.asarray(y.detach()).tobytes() for y in run])
-    finally:
-        tl.set_num_threads(before)
+    def run() -> list[bytes]:
+        made: list[Any] = []
+        for shape, axis in SHAPES:
+            x = drawn(shape, 0, "float32")
+            made += results(lambda x, axis=axis: F.softmax(x, axis=axis), x)
+            made += results(lambda x, axis=axis: F.log_softmax(x, axis=axis), x)
+        x, w = drawn((700, 610), 0, "float32"), drawn((610,), 1, "float32")
+        made += results(lambda x, w: F.batch_norm(x, w, 0.0)[0], x, w)
+        return [np.asarray(y.detach()).tobytes() for y in made]
+
+    found = by_threads(run)
     assert found[0] == found[1] == found[2]

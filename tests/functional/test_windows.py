@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.oracle import EXACT
+from support.threads import by_threads
 
 import tensorlike as tl
 
@@ -201,12 +202,7 @@ def test_results_do_not_depend_on_the_number_of_threads(
         ]
         return [np.asarray(part).tobytes() for part in parts]
 
-    before = tl.num_threads()
-    results = []
-    for threads in (1, 2, 5):
-        tl.set_num_threads(threads)
-        results.append(run())
-    tl.set_num_threads(before)
+    results = by_threads(run)
     assert results[0] == results[1] == results[2]
 
 

@@ -137,13 +137,14 @@ void round_each(int64_t rows, const double* __restrict__ from, T* __restrict__ t
   for (int64_t r = 0; r < rows; ++r) to[r] = static_cast<T>(from[r]);
 }
 
-template <class T>
-void softmax_grad(const ColumnBlock& block) {
+// From y and dy, and from the sum over each row of what `add` adds, rounded once.
+template <class T, class Add, class Slope>
+void move_by_sums(const ColumnBlock& block, Add&& add, Slope&& slope) {
   const int64_t rows = block.rows;
   double totals[1][ColumnBlock::kMostRows];
   Each<T> total;
   sum_elements<T>(block, totals, [&](int64_t i, auto& sums) {
-    add_products<T>(rows, block.read<T>(1, i), block.read<T>(0, i), sums[0]);
+    add(block.read<T>(0, i), block.read<T>(1, i), sums[0]);
   });
   round_each<T>(rows, totals[0], total);
   for (int64_t i = 0; i < block.n; ++i) {
@@ -151,26 +152,22 @@ void softmax_grad(const ColumnBlock& block) {
     const T* dy = block.read<T>(1, i);
     T* dx = block.write<T>(0, i);
 #pragma GCC ivdep
-    for (int64_t r = 0; r < rows; ++r) dx[r] = y[r] * (dy[r] - total[r]);
+    for (int64_t r = 0; r < rows; ++r) dx[r] = slope(y[r], dy[r], total[r]);
   }
 }
 
 template <class T>
+void softmax_grad(const ColumnBlock& block) {
+  move_by_sums<T>(
+      block, [&](const T* y, const T* dy, T* sums) { add_products<T>(block.rows, dy, y, sums); },
+      [](T y, T dy, T total) { return y * (dy - total); });
+}
+
+template <class T>
 void log_softmax_grad(const ColumnBlock& block) {
-  const int64_t rows = block.rows;
-  double totals[1][ColumnBlock::kMostRows];
-  Each<T> total;
-  sum_elements<T>(block, totals, [&](int64_t i, auto& sums) {
-    add_elements<T>(rows, block.read<T>(1, i), sums[0]);
-  });
-  round_each<T>(rows, totals[0], total);
-  for (int64_t i = 0; i < block.n; ++i) {
-    const T* y = block.read<T>(0, i);
-    const T* dy = block.read<T>(1, i);
-    T* dx = block.write<T>(0, i);
-#pragma GCC ivdep
-    for (int64_t r = 0; r < rows; ++r) dx[r] = dy[r] - vm::exp(y[r]) * total[r];
-  }
+  move_by_sums<T>(
+      block, [&](const T*, const T* dy, T* sums) { add_elements<T>(block.rows, dy, sums); },
+      [](T y, T dy, T total) { return dy - vm::exp(y) * total; });
 }
 
 // ---- norms -------------------------------------------------------------------------------------

@@ -87,18 +87,13 @@ inline bool is_short(const RowBlock& block, bool has_bias) {
 template <class T>
 using Elements = T[kMostShort][kTurned];
 
-template <class T>
-const MoveKernels& moves() {
-  return kernel_table().moves[sizeof(T) == 4 ? 2 : 3];
-}
-
 // Of the rows [first, last); the first of them stands for those that are missing.
 template <class T>
 void turn(const RowBlock& block, int operand, int64_t first, int64_t last, Elements<T>& to) {
   constexpr int64_t kSize = sizeof(T);
   const char* const from = reinterpret_cast<const char*>(block.read<T>(operand, first));
-  moves<T>().transpose({reinterpret_cast<char*>(to), kTurned * kSize, kSize, from, kSize,
-                        block.in_step[operand], block.n, last - first});
+  move_kernels(kSize).transpose({reinterpret_cast<char*>(to), kTurned * kSize, kSize, from, kSize,
+                                 block.in_step[operand], block.n, last - first});
   for (int64_t i = 0; last - first < kTurned && i < block.n; ++i) {
     for (int64_t l = last - first; l < kTurned; ++l) to[i][l] = to[i][0];
   }
@@ -107,9 +102,9 @@ void turn(const RowBlock& block, int operand, int64_t first, int64_t last, Eleme
 template <class T>
 void turn_back(const RowBlock& block, int64_t first, int64_t last, const Elements<T>& from) {
   constexpr int64_t kSize = sizeof(T);
-  moves<T>().transpose({reinterpret_cast<char*>(block.write<T>(0, first)), block.out_step[0], kSize,
-                        reinterpret_cast<const char*>(from), kSize, kTurned * kSize, last - first,
-                        block.n});
+  move_kernels(kSize).transpose({reinterpret_cast<char*>(block.write<T>(0, first)),
+                                 block.out_step[0], kSize, reinterpret_cast<const char*>(from),
+                                 kSize, kTurned * kSize, last - first, block.n});
 }
 
 // What `Statistics` has, of each row.

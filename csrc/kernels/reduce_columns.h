@@ -17,6 +17,7 @@ struct ReducedColumns {
   using Acc = typename L::Acc;
   using Combine = typename L::CombineTwo;
   static constexpr int kColumns = L::kColumns;
+  static constexpr int64_t kFar = 16384;  // bytes ahead, of which the second cache is asked
 
   // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
   template <int kCount>
@@ -50,8 +51,12 @@ struct ReducedColumns {
     const bool are_together = step == n;
     uintptr_t ahead = reinterpret_cast<uintptr_t>(in + kCount * step);
     const uintptr_t end = are_together ? ahead + kCount * n * sizeof(T) : ahead;
+    const bool is_far = kCount * n * static_cast<int64_t>(sizeof(T)) >= kFar;
     auto fetch = [&](uintptr_t until) {
-      for (; ahead < until; ahead += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead));
+      for (; ahead < until; ahead += 64) {
+        const void* const line = reinterpret_cast<const void*>(ahead);
+        is_far ? __builtin_prefetch(line, 0, 2) : __builtin_prefetch(line);
+      }
     };
     int64_t j = 0;
     for (; j + kColumns <= n; j += kColumns) {

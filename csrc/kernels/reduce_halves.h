@@ -26,6 +26,7 @@ struct ReducedHalves {
   using Acc = typename L::Acc;
   static constexpr int64_t kPiece = 4096;  // elements: several times kTile
   static constexpr int64_t kResults = 256;
+  static constexpr int kWidth = kLanes<float>;
   static_assert(kPiece % kTile == 0);
 
   // Of that of float32.
@@ -47,17 +48,73 @@ struct ReducedHalves {
     }
   }
 
-  // Columns do not meet; rows come as many together as L wants them, and in their order, as memory
-  // has them.
+  // Columns do not meet: vectors of them are widened in registers, kRowsTogether rows at a time.
+  // Results of mapping that a sum may round, or not, are left to the loops of float32.
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
-    constexpr int64_t kColumns = kPiece / kRowsTogether;
+    Acc* const to = static_cast<Acc*>(acc);
     const Half* in = static_cast<const Half*>(x);
+    const bool fills_vectors = n >= kWidth && !L::rounds();
+    for (; fills_vectors && count >= kRowsTogether; count -= kRowsTogether) {
+      for (int64_t j = 0; j + kWidth <= n; j += kWidth) add_columns(to + j, in + j, step, 0);
+      // The last columns are those of a whole vector, of which some have been added before.
+      const int64_t last = n - kWidth;
+      if (n % kWidth != 0) add_columns(to + last, in + last, step, kWidth - n % kWidth);
+      in += kRowsTogether * step;
+    }
+    if (count > 0) wide_rows(to, in, n, count, step);
+  }
+
+  [[gnu::always_inline]] static Vector<float> combined(Vector<float> a, Vector<float> b) {
+    alignas(kVectorBytes) float first[kWidth];
+    alignas(kVectorBytes) float second[kWidth];
+    store(first, a);
+    store(second, b);
+#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
+    for (int l = 0; l < kWidth; ++l) first[l] = L::combine(first[l], second[l]);
+    return load<Vector<float>>(first);
+  }
+
+  [[gnu::always_inline]] static Vector<float> mapped(const Half* in) {
+    alignas(kVectorBytes) float lanes[kWidth];
+    store(lanes, widened_vector(load_bits<Halves>(in), Half{}));
+#pragma GCC unroll 1
+    for (int l = 0; l < kWidth; ++l) lanes[l] = L::mapped(lanes[l]);
+    return load<Vector<float>>(lanes);
+  }
+
+  // As ReducedColumns has it.
+  template <int kCount>
+  [[gnu::always_inline]] static Vector<float> pairwise(const Half* in, int64_t step) {
+    if constexpr (kCount == 1) {
+      return mapped(in);
+    } else {
+      return combined(pairwise<kCount / 2>(in, step),
+                      pairwise<kCount / 2>(in + kCount / 2 * step, step));
+    }
+  }
+
+  // A vector of columns, from one of them on.
+  [[gnu::always_inline]] static void add_columns(Acc* to, const Half* in, int64_t step,
+                                                 int64_t from) {
+    alignas(kVectorBytes) float lanes[kWidth];
+    alignas(kVectorBytes) Acc sums[kWidth];
+    store(lanes, pairwise<kRowsTogether>(in, step));
+#pragma GCC unroll 1
+    for (int l = 0; l < kWidth; ++l) {
+      sums[l] = static_cast<Acc>(typename L::CombineTwo{}(to[l], static_cast<Acc>(lanes[l])));
+    }
+    std::copy(sums + from, sums + kWidth, to + from);
+  }
+
+  // Rows come as many together as L wants them, and in their order, as memory has them.
+  static void wide_rows(Acc* acc, const Half* in, int64_t n, int64_t count, int64_t step) {
+    constexpr int64_t kColumns = kPiece / kRowsTogether;
     const int64_t together = kPiece / std::min(n, kColumns) / kRowsTogether * kRowsTogether;
     for (int64_t r = 0; r < count; r += together, in += together * step) {
       const int64_t some = std::min(together, count - r);
       for (int64_t at = 0; at < n; at += kColumns) {
         const int64_t width = std::min(kColumns, n - at);
-        some_rows(static_cast<Acc*>(acc) + at, in + at, width, some, step);
+        some_rows(acc + at, in + at, width, some, step);
       }
     }
   }

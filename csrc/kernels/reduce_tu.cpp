@@ -87,14 +87,15 @@ struct Loops {
     }
   }
 
-  // Asks for what lies kAhead beyond elements [at, at + kLanes), once for each cache line.
+  // Asks for what lies kAhead beyond elements [at, at + kLanes), once for each cache line: in the
+  // second cache, since the nearest one has no room for what is that far ahead.
   [[gnu::always_inline]] static void fetch_beyond(const T* x, int64_t at) {
     constexpr int64_t kLine = 64 / sizeof(T);
     if (kLanes < kLine && at % kLine != 0) return;
     const uintptr_t from = reinterpret_cast<uintptr_t>(x) + (at + kAhead) * sizeof(T);
 #pragma GCC unroll 4
     for (uintptr_t b = 0; b < kLanes * sizeof(T); b += 64) {
-      __builtin_prefetch(reinterpret_cast<const void*>(from + b));
+      __builtin_prefetch(reinterpret_cast<const void*>(from + b), 0, 2);
     }
   }
 

@@ -1,5 +1,5 @@
-"""Bodies as people and exporters write them: with new axes, numbers from arrays, transposes that are
-one with those before, without a scale or a bias; and what is not one is left alone."""
+"""Bodies as people and exporters write them: with new axes, numbers from arrays, transposes in one,
+without a scale or a bias; and what is not one is left alone."""
 
 from __future__ import annotations
 

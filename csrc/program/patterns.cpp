@@ -103,6 +103,10 @@ void Patterns::add_op(const Ref<Op>& op, const Specs& args, std::span<const ArgS
       if (variants.size() < kMostVariants) variants.push_back(choices);
     }
   }
+  for (size_t i = variants.size(); identity == nullptr && op->scalar == nullptr && i-- > 0;) {
+    variants.push_back(variants[i]);
+    variants.back().push_back(Choice::kMask);
+  }
   for (const Choices& choices : variants) {
     for (bool keeps_inner : {false, true}) {
       const size_t before = patterns_.size();

@@ -217,7 +217,7 @@ std::optional<int> Terms::choose(const Op& op, std::span<const int> args, const 
   Frame& frame = frames_.back();
   const size_t place = frame.met++;
   const Choice choice = place < frame.choices->size() ? (*frame.choices)[place] : Choice::kKeep;
-  if (choice == Choice::kKeep) return std::nullopt;
+  if (choice == Choice::kKeep || choice == Choice::kMask) return std::nullopt;
   if (is_largest) return number(0, spec);
   if (is_named(op, "abs")) return choice == Choice::kFirst ? args[0] : scaled(args[0], -1, spec);
   const int taken = args[(is_where ? 1 : 0) + (choice == Choice::kSecond ? 1 : 0)];
@@ -260,7 +260,8 @@ int Terms::call_scalar(const Op& op, std::vector<int> args, int output, const Sp
       if (auto found = arithmetic(scalar, args, spec)) return *found;
     }
     if (auto found = output == 0 ? folded(op, args, spec) : std::nullopt) return *found;
-    if (is_named(op, "where")) {
+    const bool is_body = !frames_.empty() && !frames_.back().choices->empty();
+    if (is_body && frames_.back().choices->back() == Choice::kMask && is_named(op, "where")) {
       if (auto found = masked(args, spec)) return *found;
     }
   }

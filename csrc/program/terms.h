@@ -18,8 +18,9 @@
 namespace tensorlike {
 
 // What a body may be on a part of its domain: of a `where` one of the two values, of a maximum one
-// of its arguments, of an absolute value the number or its negative, of a largest element 0.
-enum class Choice : uint8_t { kKeep, kFirst, kSecond };
+// of its arguments, of an absolute value the number or its negative, of a largest element 0. Where
+// the last one is kMask, where(condition, x, 0) is x times the condition.
+enum class Choice : uint8_t { kKeep, kFirst, kSecond, kMask };
 using Choices = std::vector<Choice>;
 
 struct Term {

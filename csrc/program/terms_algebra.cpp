@@ -241,7 +241,8 @@ std::optional<int> Terms::power(int base, double exponent, const Spec& spec) {
   return product({{term.parts[0].term, -exponent}}, std::pow(term.number, exponent), spec);
 }
 
-// where(condition, x, 0) is x times the condition as a number.
+// where(condition, x, 0) as x times the condition. Only a body is written in that way: where x is
+// infinite, the product is not 0.
 std::optional<int> Terms::masked(std::span<const int> args, const Spec& spec) {
   const Term other = (*this)[args[2]];
   const bool is_zero = is_floating(spec) && other.kind == Term::Kind::kNumber && other.number == 0;

@@ -211,6 +211,25 @@ def test_cross_entropy_by_a_product() -> None:
     assert found_in(written, MATRIX, (3,), dtypes=["float64", "int64"]) == ["CrossEntropyRows"]
 
 
+def test_a_product_with_a_condition_does_not_stand_for_a_choice() -> None:
+    """Infinity times 0 is NaN: what was 0 as written stays that."""
+    tl.declare(
+        """
+- op: ProductWithCondition
+  args: [x: real floating-point]
+  define: sum(astype(x > 0, dtype=dtype(x)) * log(x), axis=-1) * 0.3125
+  doc: Of a test.
+"""
+    )
+    listing = tl.Listing()
+    x = listing.input("x", (2, 3))
+    result = F.sum(F.where(x > 0, F.log(x), 0.0), axis=-1) * 0.3125
+    given = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, -1.0]], "float32")
+    wanted = np.asarray(listing.run(result, given))
+    assert np.all(np.isfinite(wanted))
+    np.testing.assert_allclose(CompiledProgram(listing).run(result, given), wanted, rtol=1e-6)
+
+
 def test_an_elementwise_function_does_not_take_the_end_of_an_op() -> None:
     assert "LogSumExp" in found_in(lambda x: 2.0 * F.log(F.sum(F.exp(x / 2), axis=-1)), MATRIX)
 

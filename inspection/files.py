@@ -89,7 +89,9 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         if os.path.exists(target):
             os.chmod(beside, os.stat(target).st_mode & 0o777)
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
+        if isinstance(error, OSError) and error.filename == beside:  # no name that the user knows
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import partial
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 from zlib import compress, decompress
@@ -83,7 +84,8 @@ class Graph:
 
     def insert(self, place: int, op: Any, inputs: Sequence[int], line: str = "") -> tuple[int, ...]:
         """Adds an op before the step at a place; the numbers of what it makes."""
-        return self._graph.insert(place, op, tuple(inputs), line)
+        numbers = tuple(integer("insert", "inputs", number) for number in inputs)
+        return self._graph.insert(integer("insert", "place", place), op, numbers, line)
 
     def capture(self, value: Any) -> int:
         """A constant; its number.
@@ -132,9 +134,10 @@ class CompiledProgram:
             there when it is optimised: of a program that only infers.
 
     Raises:
-        ArgumentError: there is no such pass, or `threads` is no number of threads; when it is
-            optimised, a pass has left no program that can run.
-        ParameterError: the scope is none.
+        ArgumentError: there is no such pass; when it is optimised, a pass has left no program that
+            can run.
+        ParameterError: the program or the scope is none, or `opt_level` or `threads` is out of
+            range.
 
     Example:
         >>> import tensorlike as tl
@@ -158,8 +161,13 @@ class CompiledProgram:
         scope: _C.Scope | None = None,
     ) -> None:
         """Nothing runs before results are known."""
+        if not isinstance(program, Listing):
+            raise _C.ParameterError(
+                "must be a Program or a Listing", op="CompiledProgram", argument="program",
+                got=type(program).__name__,
+            )  # fmt: skip
         self.program = program
-        self.opt_level = opt_level
+        self.opt_level = integer("CompiledProgram", "opt_level", opt_level, least=0, most=2)
         self.threads = integer("CompiledProgram", "threads", threads, least=1, most=64)
         if not (scope is None or isinstance(scope, _C.Scope)):
             raise _C.ParameterError(
@@ -167,11 +175,14 @@ class CompiledProgram:
             )
         self.scope = scope
         known = [name for name, _, _ in list_passes()]
-        self._passes = tuple(known if passes is None else passes)
+        is_list = isinstance(passes, Iterable) and not isinstance(passes, str)
+        given: Any = known if passes is None else passes if is_list else (passes,)
+        self._passes: tuple[str | PassFunction, ...] = tuple(given)
+        is_wrong = passes is not None and not is_list
         for one in self._passes:
-            if isinstance(one, str) and one not in known:
+            if is_wrong or not (one in known if isinstance(one, str) else callable(one)):
                 raise _C.ArgumentError(
-                    f"must be functions, or names among {', '.join(known)}",
+                    f"must be a list of functions, and of names among {', '.join(known)}",
                     op="CompiledProgram", argument="passes", got=repr(one),
                 )  # fmt: skip
         self._made: dict[
@@ -183,7 +194,7 @@ class CompiledProgram:
     @property
     def passes(self) -> tuple[str, ...]:
         """The names of the passes, in their order."""
-        return tuple(one if isinstance(one, str) else one.__name__ for one in self._passes)
+        return tuple(_name_of(one) for one in self._passes)
 
     def without(self, *names: str) -> CompiledProgram:
         """The same program with some passes switched off.
@@ -322,7 +333,7 @@ class CompiledProgram:
                 )
                 is_made = changes > 0
             else:
-                name, begin = one.__name__, perf_counter_ns()
+                name, begin = _name_of(one), perf_counter_ns()
                 graph = Graph(program, numbers)
                 one(graph)
                 made, found = graph._finish(Listing)
@@ -343,6 +354,15 @@ class CompiledProgram:
 def list_passes() -> list[tuple[str, str, int]]:
     """Name, purpose and least level of each pass that there is, in their order."""
     return _C.list_passes()
+
+
+def _name_of(one: str | PassFunction) -> str:
+    """That of a pass: of what has none, as an object that is called, its class's."""
+    if isinstance(one, str):
+        return one
+    while isinstance(one, partial):
+        one = one.func
+    return str(getattr(one, "__name__", type(one).__name__))
 
 
 def _verified(program: Listing, numbers: tuple[int, ...], name: str) -> None:

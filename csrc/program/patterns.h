@@ -7,6 +7,7 @@
 
 #include "op/identities.h"
 #include "op/registry.h"
+#include "program/samples.h"
 #include "program/terms.h"
 
 namespace tensorlike {
@@ -17,6 +18,7 @@ struct Pattern {
   const Identity* identity = nullptr;  // null: it is an op's own body
   Choices choices = {};
   bool keeps_inner = false;                       // see Terms::through_body
+  int neutral = -1;                               // the attribute that is 0 or 1; -1: none
   std::vector<std::optional<double>> fixed = {};  // arguments that are numbers
   std::vector<int> results = {};                  // terms of `Patterns`
   // The dtypes that its arguments may have.
@@ -28,6 +30,9 @@ struct Match {
   std::vector<int> holes;                  // terms; -1: not met
   std::vector<std::optional<Attr>> attrs;  // of the op; none: as in the sample
 };
+
+// The parts of sums and products of patterns, as they are looked for.
+using Orders = std::unordered_map<int, std::vector<Term::Part>>;
 
 class Patterns {
  public:
@@ -47,16 +52,23 @@ class Patterns {
 
  private:
   void add_op(const Ref<Op>& op, const Specs& args, std::span<const ArgSpec> arg_specs,
-              const Identity* identity);
-  void add(Pattern pattern, const Specs& args);
+              const Identity* identity, int neutral = -1);
+  void add_neutral(const Sample& sample, std::span<const ArgSpec> arg_specs,
+                   const Identity* identity);
+  void add_without(const Pattern& pattern, const Specs& args);
+  // Unless its root is that one.
+  void add(Pattern pattern, const Specs& args, const void* other_than = nullptr);
 
   Terms terms_;
+  Orders orders_;
   std::vector<Pattern> patterns_;
   std::unordered_map<const void*, std::vector<size_t>> by_root_;
   std::unordered_map<const void*, bool> added_;
 };
 
 // What a term is looked up by: the op of a call, or that it is a sum or a product.
+// What an op is, whatever its attributes are.
+const void* meaning_of(const Op& op);
 const void* root_of(const Term& term);
 
 }  // namespace tensorlike

@@ -56,11 +56,14 @@ std::vector<int> Search::terms_of_step(const Program::Step& step, Meanings& mean
   std::vector<int> args, found;
   for (int input : step.inputs) args.push_back(meanings.of[at(input)]);
   const ConstOp* constant = as_constant(*step.op);
-  const bool is_array = constant != nullptr && constant->array;  // which no two share
+  if (constant != nullptr && constant->array) {  // which no two share
+    const int output = step.outputs[0];
+    return {meanings.terms.constant(*constant->array, output)};
+  }
   // What stands for a number with a fraction is none to calculate with.
   const bool is_real = std::any_of(step.exprs.begin(), step.exprs.end(),
                                    [](const auto& entry) { return reads_reals(entry.second); });
-  if (is_pure(*step.op) && !args.empty() && !is_array && !is_real) {
+  if (is_pure(*step.op) && !args.empty() && !is_real) {
     try {
       found = meanings.terms.apply(*op_for(step, meanings.specs), args);
     } catch (const Error&) {
@@ -114,10 +117,19 @@ int Search::run() {
   int changes = 0;
   for (size_t place = is_open_.size(); place-- > 0;) {
     if (!is_open_[place] || !is_root(graph_.steps()[place])) continue;
-    const auto found = best_at(place);
-    if (found && put(place, *found)) ++changes;
+    const auto found = best_at(place, true);
+    if (found && !takes_end_of_another(*found) && put(place, *found)) ++changes;
   }
   return changes;
+}
+
+// What an elementwise function saves is little, and a step that it takes, the logarithm of a sum
+// times a number, say, may be the end of an op with a kernel of its own.
+bool Search::takes_end_of_another(const Found& found) {
+  if (found.pattern->op->scalar == nullptr || terms_.is_literal()) return false;
+  return std::any_of(found.steps.begin() + 1, found.steps.end(), [&](size_t place) {
+    return is_root(graph_.steps()[place]) && best_at(place, false);
+  });
 }
 
 bool Search::is_root(const Program::Step& step) const {
@@ -128,14 +140,21 @@ bool Search::is_literal_step(const Program::Step& step) const {
   return !step.outputs.empty() && terms_[term_[at(step.outputs[0])]].kind == Term::Kind::kNumber;
 }
 
-std::optional<Search::Found> Search::best_at(size_t place) {
+std::optional<Search::Found> Search::best_at(size_t place, bool takes_scalars) {
   const int root = term_[at(graph_.steps()[place].outputs[0])];
   std::optional<Found> best;
-  for (size_t index : patterns_.candidates(terms_[root])) {
-    auto found = found_at(place, patterns_[index]);
-    if (!found) continue;
-    if (!best || found->ops > best->ops) best = std::move(found);
-  }
+  const auto look = [&](int term) {
+    for (size_t index : patterns_.candidates(terms_[term])) {
+      const bool is_scalar = patterns_[index].op->scalar != nullptr;
+      if (is_scalar && !takes_scalars) continue;
+      auto found = found_at(place, patterns_[index], term);
+      if (found && (!best || found->ops > best->ops)) best = std::move(found);
+    }
+  };
+  look(root);
+  // What an elementwise op gives of something reshaped stands before the reshape.
+  const int inner = terms_.is_literal() ? -1 : terms_.before_reshape(root);
+  if (inner >= 0 && takes_scalars) look(inner);
   return best;
 }
 
@@ -162,7 +181,7 @@ Ref<const Op> Search::op_with(const Pattern& pattern, const Match& match) const 
     const bool is_tried = spec.type->name == "bool" || !spec.choices.empty();
     if (match.attrs[i]) {
       value = converted(*match.attrs[i], spec);
-    } else if (!spec.required && !is_tried) {
+    } else if (!spec.required && !is_tried && static_cast<int>(i) != pattern.neutral) {
       value = spec.fallback;
     }
     made->attrs.push_back(value);
@@ -172,23 +191,52 @@ Ref<const Op> Search::op_with(const Pattern& pattern, const Match& match) const 
   return make_op(cls, std::move(named));
 }
 
-std::optional<Search::Found> Search::found_at(size_t place, const Pattern& pattern) {
+// The variable that has a hole's term, or has it transposed, which a product reads as well.
+bool Search::take_argument(Found& found, size_t index, size_t place) const {
+  const Term& term = terms_[found.holes[index]];
+  found.args.push_back(variable_of(found.holes[index], place));
+  found.axes.emplace_back();
+  const auto* axes = Terms::transpose_of(term);
+  if (found.args[index] < 0 && axes != nullptr) {
+    found.args[index] = variable_of(term.parts[0].term, place);
+    found.axes[index] = *axes;
+  }
+  if (found.args[index] < 0) return term.kind == Term::Kind::kNumber;
+  return takes(found.pattern->args()[index].category, term.spec.dtype);
+}
+
+bool Search::reshape_holes(std::vector<int>& holes, const Spec& from, const Spec& to) {
+  for (int& hole : holes) {
+    if (hole < 0 || terms_[hole].kind == Term::Kind::kNumber) continue;
+    Spec spec = terms_[hole].spec;
+    if (!(spec.shape == from.shape)) return false;
+    spec.shape = to.shape;
+    hole = terms_.reshaped(hole, spec);
+  }
+  return true;
+}
+
+// `term` is the root's, or what is reshaped to be that.
+std::optional<Search::Found> Search::found_at(size_t place, const Pattern& pattern, int term) {
   const Program::Step& step = graph_.steps()[place];
-  const auto match = patterns_.match(pattern, terms_, term_[at(step.outputs[0])]);
+  const int root = term_[at(step.outputs[0])];
+  auto match = patterns_.match(pattern, terms_, term);
   if (!match) return std::nullopt;
-  Found found{&pattern, {}, match->holes, {}, {}, {}, 0, 0};
+  const bool is_scalar = pattern.identity == nullptr && pattern.op->scalar != nullptr;
+  if (term != root &&
+      !(is_scalar && reshape_holes(match->holes, terms_[term].spec, terms_[root].spec))) {
+    return std::nullopt;
+  }
+  Found found;
+  found.pattern = &pattern;
+  found.holes = match->holes;
   DType beside = graph_.variable(step.outputs[0]).spec.dtype;
   for (int hole : found.holes) {
     if (hole >= 0) beside = terms_[hole].spec.dtype;
   }
   for (size_t i = 0; i < found.holes.size(); ++i) {
     if (found.holes[i] < 0) found.holes[i] = terms_.number(*pattern.fixed[i], {beside, {}, {}});
-    const Term& term = terms_[found.holes[i]];
-    found.args.push_back(variable_of(found.holes[i], place));
-    if (found.args[i] < 0 && term.kind != Term::Kind::kNumber) return std::nullopt;
-    if (found.args[i] >= 0 && !takes(pattern.args()[i].category, term.spec.dtype)) {
-      return std::nullopt;
-    }
+    if (!take_argument(found, i, place)) return std::nullopt;
   }
   try {
     found.op = op_with(pattern, *match);
@@ -229,7 +277,9 @@ bool Search::is_it_for_second(const Found& found, const Program::Step& step) {
   for (size_t i = 0; i < found.holes.size(); ++i) {
     const Term& hole = terms_[found.holes[i]];
     if (found.args[i] >= 0) {
-      holes.push_back(second_->of[at(found.args[i])]);
+      const int own = second_->of[at(found.args[i])];
+      const bool turns = !found.axes[i].empty();
+      holes.push_back(turns ? second_->terms.transposed(own, found.axes[i]) : own);
       continue;
     }
     Spec spec = hole.spec;
@@ -302,6 +352,7 @@ void Search::measure(size_t place, Found& found) const {
     for (int input : step.inputs) ++lost[input];
   }
 }
+
 int rewrite(Graph& graph, Patterns& patterns, bool is_literal, bool takes_all) {
   const std::vector<int> dead = graph.dead_results();
   int changes = 0;

@@ -20,10 +20,11 @@ class Search {
   // A pattern that was found, with the steps that it takes the place of.
   struct Found {
     const Pattern* pattern = nullptr;
-    Ref<const Op> op;         // the pattern's, with the attributes that were found
-    std::vector<int> holes;   // terms
-    std::vector<int> args;    // variables; -1: a number
-    std::vector<int> others;  // variables that its further results are; -1: none
+    Ref<const Op> op;                        // the pattern's, with the attributes that were found
+    std::vector<int> holes;                  // terms
+    std::vector<int> args;                   // variables; -1: a number
+    std::vector<std::vector<int64_t>> axes;  // of variables that are transposed first; else none
+    std::vector<int> others;                 // variables that its further results are; -1: none
     std::vector<size_t> steps;
     size_t ops = 0;   // how many of them are no literals
     size_t gone = 0;  // how many of these nobody else needs
@@ -40,8 +41,10 @@ class Search {
   void name_terms(Meanings& meanings, bool is_second);
   static std::vector<int> terms_of_step(const Program::Step& step, Meanings& meanings);
   bool is_root(const Program::Step& step) const;
-  std::optional<Found> best_at(size_t place);
-  std::optional<Found> found_at(size_t place, const Pattern& pattern);
+  std::optional<Found> best_at(size_t place, bool takes_scalars);
+  bool takes_end_of_another(const Found& found);
+  std::optional<Found> found_at(size_t place, const Pattern& pattern, int term);
+  bool reshape_holes(std::vector<int>& holes, const Spec& from, const Spec& to);
   Ref<const Op> op_with(const Pattern& pattern, const Match& match) const;
   bool is_it(Found& found, const Program::Step& step);
   bool is_it_for_second(const Found& found, const Program::Step& step);
@@ -49,12 +52,14 @@ class Search {
   int64_t for_second(int64_t number) const;
   bool is_read_before(size_t place, const Found& found) const;
   int variable_of(int term, size_t before) const;
+  bool take_argument(Found& found, size_t index, size_t place) const;
   void measure(size_t place, Found& found) const;
   bool is_literal_step(const Program::Step& step) const;
   bool put(size_t place, const Found& found);
   std::vector<int> emit(size_t& place, const Found& found, const std::string& line);
   int emit_term(size_t& place, const Terms& terms, int term, const Found& found,
                 const std::string& line, std::unordered_map<int, int>& made);
+  std::vector<int> emit_transposes(size_t& place, const Found& found, const std::string& line);
   int emit_number(size_t& place, double number, const Found& found, const std::string& line);
 
   Graph& graph_;

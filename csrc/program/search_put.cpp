@@ -34,9 +34,20 @@ int Search::emit_term(size_t& place, const Terms& terms, int id, const Found& fo
   return made[id] = graph_.insert(place++, *term.op, inputs, line)[at(term.output)];
 }
 
+std::vector<int> Search::emit_transposes(size_t& place, const Found& found,
+                                         const std::string& line) {
+  std::vector<int> args = found.args;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (found.axes[i].empty()) continue;
+    args[i] = graph_.insert(place++, *Terms::transpose_by(found.axes[i]), {&args[i], 1}, line)[0];
+  }
+  return args;
+}
+
 std::vector<int> Search::emit(size_t& place, const Found& found, const std::string& line) {
+  const std::vector<int> given = emit_transposes(place, found, line);
   if (found.pattern->identity == nullptr) {
-    std::vector<int> inputs = found.args;
+    std::vector<int> inputs = given;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] < 0) inputs[i] = emit_number(place, terms_[found.holes[i]].number, found, line);
     }
@@ -45,7 +56,7 @@ std::vector<int> Search::emit(size_t& place, const Found& found, const std::stri
   Terms terms(true);
   std::vector<int> args;
   for (size_t i = 0; i < found.args.size(); ++i) {
-    const int number = found.args[i];
+    const int number = given[i];
     args.push_back(number < 0 ? terms.number(terms_[found.holes[i]].number, {})
                               : terms.leaf(number, graph_.variable(number).spec));
   }

@@ -16,8 +16,8 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kMostUniform = 64;          // elements that are looked at
-constexpr int kDigits = 40, kFewDigits = 20;  // binary, that numbers are told apart by
+constexpr int64_t kMostUniform = 64;  // elements that are looked at
+constexpr int kDigits = 40;           // binary, that numbers are told apart by
 // Of a body that is written out: some write themselves out step by step, as many as a size says,
 // and a size that is not known is a large number.
 constexpr size_t kMostInBody = 20'000;
@@ -55,6 +55,14 @@ class TermRule final : public Rule {
   bool is_native() const override { return true; }
 };
 
+// By how many digits numbers beside a dtype are told apart: some fewer than it has, since those of
+// two writings were rounded.
+int digits_of(DType dtype) {
+  if (dtype == DType::kFloat64) return kDigits;
+  if (dtype == DType::kFloat16) return 9;
+  return dtype == DType::kBFloat16 ? 6 : 20;
+}
+
 // A number with as many digits as count.
 std::string digits_of(double number, int digits) {
   char text[48];
@@ -67,13 +75,20 @@ std::string digits_of(double number, int digits) {
   return {text, std::to_chars(text, text + sizeof(text), kept).ptr};
 }
 
-// The decimal number that somebody meant by a float32.
-double decimal_of(float number) {
-  char text[32];
-  const char* end = std::to_chars(text, text + sizeof(text), number).ptr;
-  double out = number;
-  std::from_chars(text, end, out);
-  return out;
+// The decimal number that somebody meant by a rounded one: of those with the fewest digits.
+double decimal_of(double number, DType dtype) {
+  constexpr int kMostDigits = 10;
+  for (int digits = 1; digits < kMostDigits && std::isfinite(number); ++digits) {
+    char text[48];
+    const char* end =
+        std::to_chars(text, text + sizeof(text), number, std::chars_format::scientific, digits - 1)
+            .ptr;
+    double out = number;
+    std::from_chars(text, end, out);
+    const Ref<RawTensor> rounded = cast(*RawTensor::scalar(DType::kFloat64, out), dtype);
+    if (*cast(*rounded, DType::kFloat64)->as<double>() == number) return out;
+  }
+  return number;
 }
 
 std::optional<double> real_of(const Literal& literal) {
@@ -110,10 +125,9 @@ int term_of(const Value& value) {
 Ref<Value> Terms::value(int id) { return make_ref<TermValue>(*this, id); }
 
 int Terms::intern(Term term) {
-  const int digits = is_literal_ ? 0
-                     : term.spec.dtype == DType::kFloat64 || term.kind == Term::Kind::kNumber
-                         ? kDigits
-                         : kFewDigits;
+  const int digits = is_literal_                        ? 0
+                     : term.kind == Term::Kind::kNumber ? kDigits
+                                                        : digits_of(term.spec.dtype);
   std::string key = std::to_string(static_cast<int>(term.kind)) + to_string(term.spec);
   if (term.kind == Term::Kind::kLeaf) key += '#' + std::to_string(term.leaf);
   if (term.op) key += '!' + to_string(*term.op) + ':' + std::to_string(term.output);
@@ -150,9 +164,9 @@ int Terms::constant(Value& value, int number_of_leaf) {
           std::memcmp(elements->data, elements->data + static_cast<size_t>(i) * size, size) == 0;
     }
     if (is_uniform) {
-      if (raw.dtype == DType::kFloat32) return number(decimal_of(*elements->as<float>()), spec);
       const double only = *cast(*elements, DType::kFloat64)->as<double>();
-      return number(only, spec);
+      const bool is_rounded = is_floating(spec) && raw.dtype != DType::kFloat64;
+      return number(is_rounded ? decimal_of(only, raw.dtype) : only, spec);
     }
   }
   // Kept alive by whoever gave it, as long as these terms are.
@@ -203,7 +217,7 @@ std::optional<int> Terms::choose(const Op& op, std::span<const int> args, const 
   Frame& frame = frames_.back();
   const size_t place = frame.met++;
   const Choice choice = place < frame.choices->size() ? (*frame.choices)[place] : Choice::kKeep;
-  if (choice == Choice::kKeep) return std::nullopt;
+  if (choice == Choice::kKeep || choice == Choice::kMask) return std::nullopt;
   if (is_largest) return number(0, spec);
   if (is_named(op, "abs")) return choice == Choice::kFirst ? args[0] : scaled(args[0], -1, spec);
   const int taken = args[(is_where ? 1 : 0) + (choice == Choice::kSecond ? 1 : 0)];
@@ -213,12 +227,42 @@ std::optional<int> Terms::choose(const Op& op, std::span<const int> args, const 
   return taken;
 }
 
+// What a function is where it is one of numbers, or the choice of one side.
+std::optional<int> Terms::folded(const Op& op, std::span<const int> args, const Spec& spec) {
+  const auto is_number = [&](int arg) { return (*this)[arg].kind == Term::Kind::kNumber; };
+  if (is_named(op, "where") && is_number(args[0])) {
+    const int taken = args[(*this)[args[0]].number != 0 ? 1 : 2];
+    const Term& term = (*this)[taken];
+    if (term.kind == Term::Kind::kNumber) return number(term.number, spec);
+    const bool is_whole = term.spec.shape == spec.shape && term.spec.dtype == spec.dtype;
+    return is_whole ? std::optional(taken) : std::nullopt;
+  }
+  if (args.empty() || !std::all_of(args.begin(), args.end(), is_number)) return std::nullopt;
+  if (kind_of(spec.dtype) == Kind::kComplex) return std::nullopt;
+  Values numbers;
+  SmallVector<Value*, 4> given;
+  for (int arg : args) {
+    const Term& term = (*this)[arg];
+    const DType dtype = is_floating(term.spec) ? DType::kFloat64 : term.spec.dtype;
+    numbers.push_back(cast(*RawTensor::scalar(DType::kFloat64, term.number), dtype));
+    given.push_back(numbers.back().get());
+  }
+  const Ref<Value> made = apply_one(op, Args(given.data(), given.size()));
+  const auto& raw = static_cast<const RawTensor&>(*made).ready("optimize");
+  return number(*cast(raw, DType::kFloat64)->as<double>(), spec);
+}
+
 int Terms::call_scalar(const Op& op, std::vector<int> args, int output, const Spec& spec) {
   const Scalar& scalar = *op.scalar;
   if (!is_literal_) {
     if (auto moved = outside_of_reshape(op, args, output, spec)) return *moved;
     if (is_float(args, spec)) {
       if (auto found = arithmetic(scalar, args, spec)) return *found;
+    }
+    if (auto found = output == 0 ? folded(op, args, spec) : std::nullopt) return *found;
+    const bool is_body = !frames_.empty() && !frames_.back().choices->empty();
+    if (is_body && frames_.back().choices->back() == Choice::kMask && is_named(op, "where")) {
+      if (auto found = masked(args, spec)) return *found;
     }
   }
   Term term{.kind = Term::Kind::kCall, .op = Ref<const Op>(&op), .output = output, .spec = spec};
@@ -236,8 +280,9 @@ int Terms::call(const Op& op, std::vector<int> args, int output, const Spec& spe
   if (!is_literal_ && is_floating(spec) && output == 0) {
     factor = take_factors(op, args);
     if (op.reduction != nullptr) return scaled(reduced(op, args[0], spec), factor, spec);
-    const bool is_reshape = &op.cls == registry().find_function("reshape")->op_class;
-    if (is_reshape) return scaled(reshaped(args[0], spec), factor, spec);
+    if (args.size() == 1) {
+      if (const auto found = moved(op, args[0], spec)) return scaled(*found, factor, spec);
+    }
   }
   Term term{.kind = Term::Kind::kCall, .op = Ref<const Op>(&op), .output = output, .spec = spec};
   for (int arg : args) term.parts.push_back({arg, 1});

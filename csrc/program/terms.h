@@ -18,8 +18,9 @@
 namespace tensorlike {
 
 // What a body may be on a part of its domain: of a `where` one of the two values, of a maximum one
-// of its arguments, of an absolute value the number or its negative, of a largest element 0.
-enum class Choice : uint8_t { kKeep, kFirst, kSecond };
+// of its arguments, of an absolute value the number or its negative, of a largest element 0. Where
+// the last one is kMask, where(condition, x, 0) is x times the condition.
+enum class Choice : uint8_t { kKeep, kFirst, kSecond, kMask };
 using Choices = std::vector<Choice>;
 
 struct Term {
@@ -63,6 +64,14 @@ class Terms {
   // were to make. Ops within the body are as plain as can be, unless they are to be kept, too.
   std::vector<int> through_body(const Op& op, std::span<const int> args, const Choices& choices,
                                 bool keeps_inner = false, size_t* met = nullptr);
+  // What another one is with its axes in another order; the axes of a term that is (null: it is
+  // none), and the op that does it.
+  int transposed(int arg, std::vector<int64_t> axes);
+  static const std::vector<int64_t>* transpose_of(const Term& term);
+  static Ref<Op> transpose_by(std::vector<int64_t> axes);
+  // The same elements in another shape; what they are before a reshape (-1: there is none).
+  int reshaped(int arg, const Spec& spec);
+  int before_reshape(int id);
   // As a person reads it.
   std::string text(int id) const;
   // How many terms one is made of; `is_tree`: as it would be written, each as often as it is read.
@@ -84,13 +93,19 @@ class Terms {
   int intern(Term term);
   int call(const Op& op, std::vector<int> args, int output, const Spec& spec);
   int call_scalar(const Op& op, std::vector<int> args, int output, const Spec& spec);
+  std::optional<int> folded(const Op& op, std::span<const int> args, const Spec& spec);
   std::optional<int> arithmetic(const Scalar& scalar, std::span<const int> args, const Spec& spec);
   std::optional<int> power(int base, double exponent, const Spec& spec);
   std::optional<int> choose(const Op& op, std::span<const int> args, const Spec& spec);
   std::optional<int> outside_of_reshape(const Op& op, std::vector<int>& args, int output,
                                         const Spec& spec);
+  std::optional<int> moved(const Op& op, int arg, const Spec& spec);
   int reduced(const Op& op, int arg, const Spec& spec);
-  int reshaped(int arg, const Spec& spec);
+  std::optional<int> masked(std::span<const int> args, const Spec& spec);
+  bool contains(int id, int wanted) const;
+  std::optional<double> multiple_of(int wanted, std::span<const Term::Part> parts,
+                                    double number) const;
+  std::optional<int> gated(const std::vector<Term::Part>& parts, double number, const Spec& spec);
   void take_scales(std::vector<Term::Part>& parts, double& factor);
   int scaled(int term, double factor, const Spec& spec);
   double take_factors(const Op& op, std::vector<int>& args);

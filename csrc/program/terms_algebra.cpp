@@ -1,4 +1,4 @@
-// Sums, products, and what moves in front of an op or behind it.
+// Sums, products, and factors that move in front of an op.
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +10,17 @@ namespace tensorlike {
 namespace {
 
 constexpr size_t kMostParts = 12;  // of a sum or product; longer ones are not taken apart
+
+// Whether a number that is added and taken away again rounds what stands beside it, as in
+// (x + 12582912) - 12582912: it has more than half of the dtype's digits.
+bool rounds(double a, double b, DType dtype) {
+  const double half = dtype == DType::kFloat64    ? 0x1p26
+                      : dtype == DType::kFloat32  ? 0x1p12
+                      : dtype == DType::kBFloat16 ? 0x1p4
+                                                  : 0x1p5;
+  const double largest = std::max(std::fabs(a), std::fabs(b));
+  return largest >= half && std::fabs(a + b) <= largest / 2;
+}
 
 }  // namespace
 
@@ -29,15 +40,17 @@ bool Terms::is_float(std::span<const int> args, const Spec& spec) const {
 // Sums of sums and products of products are one, where they are of one dtype.
 void Terms::flatten(Term::Kind kind, std::vector<Term::Part>& parts, double& number,
                     const Spec& spec) const {
+  const bool is_sum = kind == Term::Kind::kSum;
   std::vector<Term::Part> flat;
   for (const Term::Part& part : parts) {
     const Term& term = (*this)[part.term];
-    const bool is_sum = kind == Term::Kind::kSum;
-    if (term.kind == Term::Kind::kNumber) {
-      number =
-          is_sum ? number + part.scale * term.number : number * std::pow(term.number, part.scale);
-      continue;
-    }
+    if (term.kind != Term::Kind::kNumber) continue;
+    number =
+        is_sum ? number + part.scale * term.number : number * std::pow(term.number, part.scale);
+  }
+  for (const Term::Part& part : parts) {
+    const Term& term = (*this)[part.term];
+    if (term.kind == Term::Kind::kNumber) continue;
     const bool is_same = term.spec.dtype == spec.dtype;
     if (is_sum && is_same && term.kind == Term::Kind::kProduct && term.parts.size() == 1 &&
         term.parts[0].scale == 1) {
@@ -45,7 +58,8 @@ void Terms::flatten(Term::Kind kind, std::vector<Term::Part>& parts, double& num
       continue;
     }
     const bool opens = is_same && term.kind == kind && term.parts.size() <= kMostParts &&
-                       (is_sum || part.scale == 1 || part.scale == -1);
+                       (is_sum ? !rounds(number, part.scale * term.number, spec.dtype)
+                               : part.scale == 1 || part.scale == -1);
     if (!opens) {
       flat.push_back(part);
       continue;
@@ -79,8 +93,98 @@ int Terms::sum(std::vector<Term::Part> parts, double constant, const Spec& spec)
   if (merged.size() == 1 && constant == 0) {
     return product({{merged[0].term, 1}}, merged[0].scale, spec);
   }
+  if (const auto found = gated(merged, constant, spec)) return *found;
+  constant += 0.0;  // -0.0 is 0
   return intern(
       {.kind = Term::Kind::kSum, .parts = std::move(merged), .number = constant, .spec = spec});
+}
+
+bool Terms::contains(int id, int wanted) const {
+  std::vector<bool> met(terms_.size(), false);
+  std::vector<int> open{id};
+  while (!open.empty()) {
+    const int next = open.back();
+    open.pop_back();
+    if (next == wanted) return true;
+    if (met[static_cast<size_t>(next)]) continue;
+    met[static_cast<size_t>(next)] = true;
+    for (const Term::Part& part : (*this)[next].parts) open.push_back(part.term);
+  }
+  return false;
+}
+
+// How many times `wanted` other parts and a number are, all of them; none: they are something else.
+// What is no sum may be a product, of which the one part is.
+std::optional<double> Terms::multiple_of(int wanted, std::span<const Term::Part> parts,
+                                         double number) const {
+  const Term& term = (*this)[wanted];
+  const bool is_sum = term.kind == Term::Kind::kSum;
+  const Term::Part itself{wanted, 1};
+  const std::span<const Term::Part> own =
+      is_sum ? std::span<const Term::Part>(term.parts) : std::span(&itself, 1);
+  if (own.size() != parts.size()) return std::nullopt;
+  const double factor = parts[0].scale / own[0].scale;
+  const auto is_near = [](double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); };
+  const bool is_one = std::equal(own.begin(), own.end(), parts.begin(),
+                                 [&](const Term::Part& a, const Term::Part& b) {
+                                   return a.term == b.term && is_near(a.scale * factor, b.scale);
+                                 });
+  return is_one && is_near((is_sum ? term.number : 0) * factor, number) ? std::optional(factor)
+                                                                        : std::nullopt;
+}
+
+// x + x g(x) is x (1 + g(x)), as activations are written that let some of a number through; x is
+// no smaller one, as a weight beside itself as a bias is.
+std::optional<int> Terms::gated(const std::vector<Term::Part>& parts, double number,
+                                const Spec& spec) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Term whole = (*this)[parts[i].term];
+    if (whole.kind != Term::Kind::kProduct || whole.spec.dtype != spec.dtype) continue;
+    std::vector<Term::Part> others = parts;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<Term::Part> gates = whole.parts;
+    std::optional<double> factor;
+    std::vector<Term::Part> plain;
+    const bool is_product =
+        others.size() == 1 && number == 0 && (*this)[others[0].term].kind == Term::Kind::kProduct;
+    if (is_product) {
+      plain = (*this)[others[0].term].parts;
+      factor = others[0].scale * (*this)[others[0].term].number;
+    }
+    for (size_t k = 0; !factor && !others.empty() && k < gates.size(); ++k) {
+      if (gates[k].scale != 1) continue;
+      factor = multiple_of(gates[k].term, others, number);
+      if (factor) plain = {gates[k]};
+    }
+    const auto is_taken = [&](const Term::Part& one) {
+      const auto at = std::find_if(gates.begin(), gates.end(), [&](const Term::Part& each) {
+        return each.term == one.term && each.scale == one.scale;
+      });
+      if (at == gates.end()) return false;
+      gates.erase(at);
+      return true;
+    };
+    const auto is_read = [&](const Term::Part& one) {
+      return std::any_of(gates.begin(), gates.end(),
+                         [&](const Term::Part& each) { return contains(each.term, one.term); });
+    };
+    Dims shape, gate;
+    const auto add = [&](Dims& known, const Term::Part& one) {
+      known = broadcast_shapes("optimize", known, (*this)[one.term].spec.shape);
+    };
+    for (const Term::Part& one : plain) add(shape, one);
+    const bool is_gate = factor && shape == spec.shape &&
+                         std::all_of(plain.begin(), plain.end(), is_taken) &&
+                         std::all_of(plain.begin(), plain.end(), is_read);
+    if (!is_gate) continue;
+    for (const Term::Part& one : gates) add(gate, one);
+    Spec own = spec;
+    own.shape = gate;
+    const int rest = product(std::move(gates), whole.number, own);
+    plain.push_back({sum({{rest, parts[i].scale}}, *factor, own), 1});
+    return product(std::move(plain), 1, spec);
+  }
+  return std::nullopt;
 }
 
 // Of sums none of whose numbers is 1, as 2 x + 2 y is, the first one stands in front.
@@ -112,7 +216,7 @@ int Terms::product(std::vector<Term::Part> parts, double factor, const Spec& spe
       for (Term::Part& part : scaled) part.scale *= factor;
       return intern({.kind = Term::Kind::kSum,
                      .parts = std::move(scaled),
-                     .number = term.number * factor,
+                     .number = term.number * factor + 0.0,
                      .spec = spec});
     }
   }
@@ -135,6 +239,16 @@ std::optional<int> Terms::power(int base, double exponent, const Spec& spec) {
                              term.parts[0].scale == -1 && term.number > 0;
   if (!is_reciprocal) return product({{base, exponent}}, 1, spec);
   return product({{term.parts[0].term, -exponent}}, std::pow(term.number, exponent), spec);
+}
+
+// where(condition, x, 0) as x times the condition. Only a body is written in that way: where x is
+// infinite, the product is not 0.
+std::optional<int> Terms::masked(std::span<const int> args, const Spec& spec) {
+  const Term other = (*this)[args[2]];
+  const bool is_zero = is_floating(spec) && other.kind == Term::Kind::kNumber && other.number == 0;
+  if (!is_zero || (*this)[args[1]].kind == Term::Kind::kNumber) return std::nullopt;
+  const Ref<Op> cast = registry().find_function("astype")->make_op({spec.dtype});
+  return product({{apply(*cast, args.subspan(0, 1))[0], 1}, {args[1], 1}}, 1, spec);
 }
 
 std::optional<int> Terms::arithmetic(const Scalar& scalar, std::span<const int> args,
@@ -174,69 +288,6 @@ double Terms::take_factors(const Op& op, std::vector<int>& args) {
     }
   }
   return factor;
-}
-
-int Terms::reshaped(int arg, const Spec& spec) {
-  const Term term = (*this)[arg];
-  if (term.spec.shape == spec.shape) return arg;
-  const Ref<Op> op = registry().find_function("reshape")->make_op(
-      {std::vector<int64_t>(spec.shape.begin(), spec.shape.end()), Nothing()});
-  const bool is_again = term.kind == Term::Kind::kCall && &term.op->cls == &op->cls;
-  if (is_again) return reshaped(term.parts[0].term, spec);
-  if (term.kind == Term::Kind::kProduct && term.number != 1) {
-    return scaled(reshaped(product(term.parts, 1, term.spec), spec), term.number, spec);
-  }
-  return intern({.kind = Term::Kind::kCall, .op = op, .parts = {{arg, 1}}, .spec = spec});
-}
-
-// Axes are named one way, and kept; a reshape drops them.
-int Terms::reduced(const Op& op, int arg, const Spec& spec) {
-  const Term term = (*this)[arg];
-  const auto ndim = static_cast<int64_t>(term.spec.shape.size());
-  const Dims axes = named_axes(op, ndim);
-  std::vector<int64_t> sorted(axes.begin(), axes.end());
-  std::sort(sorted.begin(), sorted.end());
-  Spec kept = spec;
-  kept.shape = term.spec.shape;
-  bool is_any = false;
-  for (int64_t axis : sorted) {
-    is_any = is_any || kept.shape[static_cast<size_t>(axis)] != 1;
-    kept.shape[static_cast<size_t>(axis)] = 1;
-  }
-  const std::string& name = op.reduction->spec.name;
-  const bool is_itself = name == "sum" || name == "mean" || name == "max" || name == "min";
-  if (!is_any && is_itself && term.spec.dtype == spec.dtype) return reshaped(arg, spec);
-  const Ref<Op> made = make_ref<Op>(op.cls);
-  made->attrs = op.attrs;
-  made->reduction = op.reduction;
-  made->attrs[static_cast<size_t>(op.cls.attr_index("axis"))] = sorted;
-  made->attrs[static_cast<size_t>(op.cls.attr_index("keepdims"))] = true;
-  return reshaped(
-      intern({.kind = Term::Kind::kCall, .op = made, .parts = {{arg, 1}}, .spec = kept}), spec);
-}
-
-// f(reshape(x)) is reshape(f(x)), where all arguments of an elementwise op are reshaped alike.
-std::optional<int> Terms::outside_of_reshape(const Op& op, std::vector<int>& args, int output,
-                                             const Spec& spec) {
-  const OpClass& reshape = *registry().find_function("reshape")->op_class;
-  const Dims* inner = nullptr;
-  for (int arg : args) {
-    const Term& term = (*this)[arg];
-    if (term.kind == Term::Kind::kNumber) continue;
-    const bool is_reshape = term.kind == Term::Kind::kCall && &term.op->cls == &reshape &&
-                            term.spec.shape == spec.shape;
-    if (!is_reshape) return std::nullopt;
-    const Dims& from = (*this)[term.parts[0].term].spec.shape;
-    if (inner != nullptr && !(*inner == from)) return std::nullopt;
-    inner = &from;
-  }
-  if (inner == nullptr) return std::nullopt;
-  Spec before = spec;
-  before.shape = *inner;
-  for (int& arg : args) {
-    if ((*this)[arg].kind != Term::Kind::kNumber) arg = (*this)[arg].parts[0].term;
-  }
-  return reshaped(call_scalar(op, args, output, before), spec);
 }
 
 }  // namespace tensorlike

@@ -1,5 +1,6 @@
 // tl-run: runs a saved program, or an ONNX model, on arrays, without Python.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -68,6 +69,9 @@ uint64_t seed(const std::string& text) {
   return value;
 }
 
+constexpr std::array<std::string_view, 8> kWithValue{
+    "--input", "--output", "--weights", "--save", "--steps", "--bench", "--seed", "--threads"};
+
 Options read_options(const std::vector<std::string>& arguments) {
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -84,6 +88,9 @@ Options read_options(const std::vector<std::string>& arguments) {
       if (!options.program.empty()) refuse("there must be one program", word);
       options.program = word;
       continue;
+    }
+    if (std::find(kWithValue.begin(), kWithValue.end(), word) == kWithValue.end()) {
+      refuse("there must be such an option", word);
     }
     if (i + 1 == arguments.size()) refuse("an option must have a value", word);
     const std::string& value = arguments[++i];
@@ -102,10 +109,8 @@ Options read_options(const std::vector<std::string>& arguments) {
       options.bench = count(word, value);
     } else if (word == "--seed") {
       options.seed = seed(value);
-    } else if (word == "--threads") {
-      options.threads = count(word, value);
     } else {
-      refuse("there must be such an option", word);
+      options.threads = count(word, value);
     }
   }
   if (options.program.empty()) refuse("there must be a program", "none");
@@ -117,26 +122,31 @@ const RawTensor& elements(const Values& values, size_t at) {
   return x.ready("tl-run");
 }
 
-void give(const Options& options, const ProgramFile& file, const Values& found) {
-  const bool is_one = found.size() == 1;
-  const auto is_of = [&](const auto& output, size_t i) {
-    return output.first.empty() ? is_one : output.first == file.results[i].first;
-  };
+bool is_of(const std::pair<std::string, std::string>& output, const ProgramFile& file, size_t i) {
+  return output.first.empty() ? file.results.size() == 1 : output.first == file.results[i].first;
+}
+
+// Before anything runs, which may take long.
+void check_outputs(const Options& options, const ProgramFile& file) {
+  std::string known;
+  for (const auto& [each, number] : file.results) known += (known.empty() ? "" : ", ") + each;
   for (const auto& output : options.outputs) {
     bool is_there = false;
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (!is_of(output, i)) continue;
-      write_npy(output.second, elements(found, i));
-      is_there = true;
-    }
-    std::string known;
-    for (const auto& [each, number] : file.results) known += (known.empty() ? "" : ", ") + each;
+    for (size_t i = 0; i < file.results.size(); ++i) is_there = is_there || is_of(output, file, i);
     const std::string& got = output.first.empty() ? output.second : output.first;
     if (!is_there) refuse("--output must name one of the results: " + known, got);
   }
+}
+
+void give(const Options& options, const ProgramFile& file, const Values& found) {
   for (size_t i = 0; i < found.size(); ++i) {
-    const auto is_it = [&](const auto& output) { return is_of(output, i); };
-    if (std::any_of(options.outputs.begin(), options.outputs.end(), is_it)) continue;
+    bool is_written = false;
+    for (const auto& output : options.outputs) {
+      if (!is_of(output, file, i)) continue;
+      write_npy(output.second, elements(found, i));
+      is_written = true;
+    }
+    if (is_written) continue;
     const RawTensor& x = elements(found, i);
     std::cout << file.results[i].first << ": " << to_string(x.spec()) << "\n";
     tape::operator<<(std::cout, x) << "\n";
@@ -195,6 +205,7 @@ void run(const Options& options) {
   Feeds feeds;
   for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
   ProgramFile file = load(options, feeds);
+  check_outputs(options, file);
   for (const std::string& path : options.weights) {
     for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
   }

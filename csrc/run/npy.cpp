@@ -203,7 +203,9 @@ void write_npy(const std::string& path, const RawTensor& given) {
   out.write(x->data, static_cast<std::streamsize>(x->count) *
                          static_cast<std::streamsize>(size_of(x->dtype)));
   out.close();
-  if (!out) fail(ErrorKind::kArgument, said::op("write_npy"), path, " must be writable");
+  if (!out) {
+    fail(ErrorKind::kArgument, said::op("write_npy"), "the file must be writable", said::got(path));
+  }
 }
 
 }  // namespace tensorlike::run

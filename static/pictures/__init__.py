@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import _C
+from ...functional.arguments import integer
 from ...inspection.files import replace_file
 from ..program import Program
 from .page import page
@@ -45,7 +46,7 @@ def show(
         The file.
 
     Raises:
-        ParameterError: the program is none.
+        ParameterError: the program is none, or passes or sizes are not as said.
         OSError: the file cannot be written.
 
     Example:
@@ -62,9 +63,8 @@ def show(
         raise _C.ParameterError(
             "must be a Program", op="show", argument="program", got=type(program).__name__
         )
-    names = [name for name, _, _ in program.sizes()]
-    given = dict.fromkeys(names, sizes) if isinstance(sizes, int) else dict(sizes)
-    texts = [_texts(one) for one in passes]
+    given = _sizes(program, sizes)
+    texts = _texts(passes)
     data = page(program, rows_of(program, given), given, texts).encode()
     target = Path(tempfile.mkdtemp(prefix="tensorlike-"), "program.html") if path is None else path
     replace_file(target, data)
@@ -73,10 +73,27 @@ def show(
     return Path(target)
 
 
-def _texts(one: Any) -> tuple[str, str, str]:
-    """The name of a pass, and the program's text before and after it."""
-    name, before, after = (one.name, one.before, one.after) if hasattr(one, "before") else one
-    return str(name), str(before), str(after)
+def _sizes(program: Program, sizes: Any) -> dict[str, int]:
+    """The numbers for a program's unknown sizes."""
+    names = [name for name, _, _ in program.sizes()]
+    if not isinstance(sizes, Mapping):
+        return dict.fromkeys(names, integer("show", "sizes", sizes, least=0))
+    return {str(name): integer("show", "sizes", size, least=0) for name, size in sizes.items()}
+
+
+def _texts(passes: Any) -> list[tuple[str, str, str]]:
+    """The name of each pass, and the program's text before and after it."""
+    try:
+        found = [
+            (one.name, one.before, one.after) if hasattr(one, "before") else tuple(one)
+            for one in passes
+        ]
+        return [(str(name), str(before), str(after)) for name, before, after in found]
+    except (TypeError, ValueError):
+        raise _C.ParameterError(
+            "must be a list of (name, before, after), or a report of passes", op="show",
+            argument="passes", got=type(passes).__name__,
+        ) from None  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -143,3 +143,9 @@ def test_a_path_may_raise_what_it_likes() -> None:
 
     with pytest.raises(Own):
         path_of(Path(), "load")
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        replace_file(tmp_path / "none" / "x.txt", b"new")
+    assert caught.value.filename == str(tmp_path / "none" / "x.txt")

@@ -63,6 +63,17 @@ def test_calls_of_bodies_have_what_they_read(call: str, other: str) -> None:
         tl.Listing.from_bytes(joined(swapped, tensors))
 
 
+def test_a_gradient_of_nothing_is_refused() -> None:
+    """A rule of steps without a result crashed when somebody differentiated, or compiled."""
+    structure, tensors = next(x for x in seeds() if x[0].get("declarations"))
+    emptied = renamed(structure, "no_gradient_")
+    scalars = [one["scalar"] for one in emptied["declarations"] if "scalar" in one]
+    scalar = next(one for one in scalars if len(one.get("grads", ())) > 1)
+    del scalar["grads"][1]["body"]["results"]
+    with pytest.raises(tl.ArgumentError, match="one gradient for an argument"):
+        tl.Listing.from_bytes(joined(emptied, tensors))
+
+
 SIZE = '["size",0,0]'
 SIZES_OF_FOUR = {
     f'["floor",{SIZE}]': 4,

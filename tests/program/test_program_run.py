@@ -190,7 +190,10 @@ def test_what_tl_run_says(runner: Path, tmp_path: Path) -> None:
         (["--input", "x"], "--input must be NAME=FILE; got x"),
         ([*fed, "--output", "z=z.npy"], "must name one of the results: y; got z"),
         ([*fed, "--steps", "0"], "--steps must be a number from 1; got 0"),
-        ([*fed, "--often"], "an option must have a value; got --often"),
+        (["--output", "z=z.npy"], "must name one of the results: y; got z"),  # before it runs
+        ([*fed, "--output", "y=/none/y.npy"], "the file must be writable; got /none/y.npy"),
+        ([*fed, "--steps"], "an option must have a value; got --steps"),
+        ([*fed, "--often"], "there must be such an option; got --often"),
         ([*fed, "--often", "1"], "there must be such an option; got --often"),
     ):
         assert said in refusal(runner, path, *words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,44 @@ def test_passes_are_listed_and_switched_off() -> None:
     with pytest.raises(_C.ArgumentError, match="names among"):
         CompiledProgram(listing, ["none"])
     assert compiled.run(y, tl.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+
+
+def test_a_pass_is_whatever_can_be_called() -> None:
+    class Counts:
+        def __init__(self) -> None:
+            self.steps = 0
+
+        def __call__(self, graph: Graph) -> None:
+            self.steps = len(graph.steps())
+
+    def named(graph: Graph, more: int) -> None:
+        graph.changes += more
+
+    listing, counts = tl.Listing(), Counts()
+    y = F.exp(listing.input("x", (2,)))
+    compiled = CompiledProgram(listing, [counts, functools.partial(named, more=3)])
+    assert compiled.passes == ("Counts", "named")
+    assert changes(compiled, [y]) == {"Counts": 0, "named": 3}
+    assert counts.steps == 1
+    assert compiled.without("Counts").passes == ("named",)
+
+
+@pytest.mark.parametrize("passes", ["cse", 3, [3], [None], ["cse", "none"]])
+def test_what_is_no_pass_is_refused(passes: Any) -> None:
+    with pytest.raises(_C.ArgumentError, match="must be a list of functions, and of names among"):
+        CompiledProgram(tl.Listing(), passes)
+
+
+@pytest.mark.parametrize("opt_level", [-1, 3, "2", None, 1.5])
+def test_levels_that_there_are_not_are_refused(opt_level: Any) -> None:
+    with pytest.raises(_C.ParameterError, match="opt_level must be"):
+        CompiledProgram(tl.Listing(), opt_level=opt_level)
+
+
+def test_what_is_no_program_is_refused() -> None:
+    for program in (3, None, CompiledProgram(tl.Listing())):
+        with pytest.raises(_C.ParameterError, match="program must be a Program or a Listing"):
+            CompiledProgram(program)
 
 
 def test_dead_code_goes() -> None:

@@ -209,6 +209,24 @@ def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
         tl.viz.show("x", tmp_path / "page.html")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"passes": [3]}, "passes must be a list of"),
+        ({"passes": 3}, "passes must be a list of"),
+        ({"passes": [("cse", "before")]}, "passes must be a list of"),
+        ({"sizes": "many"}, "sizes must be an integer"),
+        ({"sizes": -1}, "sizes must be at least 0"),
+        ({"sizes": {"batch": 1.5}}, "sizes must be an integer"),
+    ],
+)
+def test_passes_and_sizes_that_are_none_are_refused(
+    tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(tl.ParameterError, match=said):
+        tl.viz.show(training("mlp").main, tmp_path / "page.html", **given)
+
+
 def in_browser(path: Path, suffix: str) -> Page:
     """The page as it is when its script has run."""
     ran = subprocess.run(

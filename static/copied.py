@@ -124,7 +124,7 @@ class Copied(Listing):
     def copy_of(self, variable: Variable) -> int | None:
         """The number of a variable of this program, or of one that it was copied from."""
         if variable.listing is self:
-            return variable.number
+            return variable.listing.current(variable.number)
         if self.copied_from is None:
             return None
         source, numbers = self.copied_from

@@ -81,8 +81,7 @@ class IfElse(Recorder):
     @named
     def input(self, x: Any) -> Any:
         """The rows of a variable that are the block's."""
-        self._inside()
-        value = unwrapped(x)
+        value = self._from_before(x)
         key = blocks.key_of(value)
         self._inputs[key] = value
         return self._row(self._which, key)

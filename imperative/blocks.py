@@ -83,12 +83,14 @@ class Block(Listing):
         level: where it lies among the transforms that are going on.
         outer: what it reads from outside, in the order of the inputs.
         is_complete: whether nothing is added any more.
+        own_sizes: names of sizes that are none of outside.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.level = Level()
         self.is_complete = False
+        self.own_sizes: set[str] = set()
         self.outer: list[Any] = []
         self._taken: dict[Any, int] = {}
         self._outer_sizes: dict[str, Size] = {}
@@ -170,9 +172,19 @@ class Block(Listing):
         for name, known in self._outer_sizes.items():
             if same_size(known, size):
                 return name
-        name = f"size_{len(self._outer_sizes)}"
+        name = self._name_outside(size) or f"size_{len(self._outer_sizes)}"
+        while name in self._outer_sizes or name in self.own_sizes:
+            name += "_"
         self._outer_sizes[name] = size
         return name
+
+    @staticmethod
+    def _name_outside(size: Size) -> str | None:
+        """What a size of an input is called in the program around."""
+        owner = size.owner
+        sizes = owner.sizes() if isinstance(owner, Listing) else ()
+        names = (n for n, at, axis in sizes if _numbers(owner.shape(at)[axis]) == _numbers(size))
+        return next(names, None)
 
     def outer_size(self, size: Any) -> Any:
         """What a size of the block is outside, or an integer."""

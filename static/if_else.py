@@ -75,6 +75,7 @@ class IfElse(Recorder):
         with self._building(draws=True) as block:
             self._which = which
             self._blocks[which] = block
+            block.own_sizes.add("rows")
             self._rows[which], self._outputs[which] = {}, []
             yield
 

@@ -299,6 +299,11 @@ class StaticRNN(Recorder):
             if shape is None:
                 self._refuse("a memory must have an init or a shape", "neither")
             sizes: list[Any] = [] if shape is None else list(shape)
+            if batch_ref is None and any(type(n) is int and n == -1 for n in sizes):
+                self._refuse(
+                    "-1 in the shape of a memory must be known", "no batch_ref",
+                    "batch_ref=row, of which the batch is the first size",
+                )  # fmt: skip
             if batch_ref is not None:
                 axis = _axis("init_batch_dim_idx", init_batch_dim_idx, len(sizes))
                 sizes[axis] = self._batch_of(block, batch_ref, ref_batch_dim_idx)
@@ -323,7 +328,13 @@ class StaticRNN(Recorder):
         is_ours = isinstance(memory, SymbolicTensor) and memory.listing is block
         if not is_ours or all(known.number != memory.number for _, known in self._memories):
             self._refuse("must update a memory of this block", f"a {type(memory).__name__}")
-        self._updates[memory.number] = block.number(var)
+        number = block.number(var)
+        if block.describe(number) != memory.describe():
+            self._refuse(
+                f"a memory must stay {memory.describe()}", block.describe(number),
+                "give it another start: memory(init=...)",
+            )  # fmt: skip
+        self._updates[memory.number] = number
 
     @named
     def step_output(self, o: Any) -> None:

@@ -155,6 +155,23 @@ class Program(Copied):
         for block in self.blocks:
             yield from block.vars.values()
 
+    def verify(self) -> None:
+        """Raises unless it could run: what the tests of passes ask after each of them.
+
+        Variables are made before they are read, shapes and dtypes are those that ops infer,
+        attributes are in range, and blocks lie within each other.
+
+        Raises:
+            TensorlikeError: it could not; the error names the step.
+
+        Example:
+            >>> from tensorlike import static
+            >>> with static.program_guard(static.Program()) as main:
+            ...     y = static.data("x", (None,)) * 2
+            >>> main.verify()
+        """
+        _C.verify_program(self, tuple(self.assigned().values()))
+
     def number_of(self, name: str) -> int | None:
         """The number of the variable of this name, of several the last; None: there is none."""
         return self.find(name)

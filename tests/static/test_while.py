@@ -229,3 +229,19 @@ def test_variables_of_blocks_stay_in_them() -> None:
             ):
                 with pytest.raises(tl.ArgumentError, match="must not leave the block that made it"):
                     use()
+
+
+def test_what_a_memory_may_not_be_is_told() -> None:
+    with static.program_guard(static.Program(), static.Program()):
+        rnn = static.StaticRNN()
+        with rnn.step():
+            row = rnn.step_input(static.data("x", ("time", "rows", 2)))
+            with pytest.raises(tl.ArgumentError, match=r"-1 in the shape .*; got no batch_ref"):
+                rnn.memory(shape=(-1, 2))
+            memory = rnn.memory(shape=(-1, 2), batch_ref=row)
+            assert memory.describe() == row.describe() == "float32(rows, 2)"
+            said = r"a memory must stay float32\(rows, 2\); got float32\(2,\)"
+            with pytest.raises(tl.ArgumentError, match=said):
+                rnn.update_memory(memory, F.sum(row, axis=0))
+            rnn.update_memory(memory, memory + row)
+            rnn.step_output(memory)

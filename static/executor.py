@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _C
-from ..imperative import Listing, Tensor, TensorBase, as_raw_tensor, device, devices
+from ..imperative import Listing, Size, Tensor, TensorBase, as_raw_tensor, device, devices
 from ..imperative.blocks import is_symbolic
 from ..imperative.control_flow import has_examples
 from ..imperative.levels import is_differentiated, level_of, stopped, unwrapped
@@ -207,8 +207,13 @@ class Executor:
         scope = given_scope(scope, "run")
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
-            with scheduling:
-                found = _C.execute(program, values, numbers, scope, donate_states)
+            try:
+                with scheduling:
+                    found = _C.execute(program, values, numbers, scope, donate_states)
+            except _C.ShapeError as error:
+                if error.place:  # of a step, which can do nothing for what it was fed
+                    error.place += _told_feeds(program, values)
+                raise
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]
@@ -232,6 +237,17 @@ class Executor:
             error.op, error.argument = "run", name
             raise
         return value
+
+
+def _told_feeds(program: Listing, values: Mapping[str, Any]) -> str:
+    """The shapes that were fed where the program leaves sizes open."""
+    told = []
+    for name, x in values.items():
+        number = program.find(name)
+        assert number is not None, "a step was run, so that feeds name inputs"
+        if any(isinstance(size, Size) for size in program.shape(number)):
+            told.append(f"{name} of {x.shape}")
+    return f", fed {', '.join(told)}" if told else ""
 
 
 def _refuse_others(x: Any, value: _C.RawTensor) -> None:

@@ -113,3 +113,17 @@ def test_a_program_without_states_is_run_on_examples() -> None:
         return static.Executor().run(main, {"x": x}, [y], return_numpy=False)[0]
 
     assert tl.vmap(run)(tl.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() == [5.0, 25.0]
+
+
+def test_what_does_not_go_together_names_op_line_and_feeds() -> None:
+    with static.program_guard(static.Program()) as main:
+        x, y = static.data("x", (None, 4)), static.data("y", ("n",))
+        static.data("known", (2,))
+        z = F.reshape(x, (2, -1)) + F.reshape(y, (2, -1))
+    feed = {"x": np.ones((3, 4), np.float32), "y": np.ones(8, np.float32), "known": [1.0, 2.0]}
+    for program in (main, static.CompiledProgram(main)):
+        said = (
+            r"^add: .*\(2, 6\).*applied at .*test_feeds\.py:\d+, fed x of \(3, 4\), y of \(8,\)\.$"
+        )
+        with pytest.raises(tl.ShapeError, match=said):
+            static.Executor().run(program, feed, [z])

@@ -100,3 +100,20 @@ def test_a_size_may_be_given_as_fluid_does() -> None:
         for shape in ("ab", 3):
             with pytest.raises(tl.ParameterError, match="shape must be a sequence of sizes"):
                 static.data("z", shape)  # type: ignore[arg-type]
+
+
+def test_two_sizes_of_inputs_that_must_be_equal_are_told_so() -> None:
+    with static.program_guard(static.Program()):
+        x, y = static.data("x", ("n", None)), static.data("y", ("n", None))
+        said = r"by name: give x\.shape\[1\] and y\.shape\[1\] the same one\.$"
+        for use in (
+            lambda: x + y,
+            lambda: F.concat([x, y], axis=0),
+            lambda: F.matmul(x, y.T),
+        ):
+            with pytest.raises(tl.ShapeError, match=said):
+                use()
+        for use in (lambda: x + static.data("three", (3,)), lambda: F.reshape(x, (3, 4))):
+            with pytest.raises(tl.ShapeError) as caught:
+                use()
+            assert "by name" not in str(caught.value)

@@ -8,7 +8,7 @@ applied to what it reads. Arrays are constants of the block.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _C
 from ..ops import Fill
@@ -82,11 +82,15 @@ class Block(Listing):
     Attributes:
         level: where it lies among the transforms that are going on.
         outer: what it reads from outside, in the order of the inputs.
+        is_complete: whether nothing is added any more.
+        own_sizes: names of sizes that are none of outside.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.level = Level()
+        self.is_complete = False
+        self.own_sizes: set[str] = set()
         self.outer: list[Any] = []
         self._taken: dict[Any, int] = {}
         self._outer_sizes: dict[str, Size] = {}
@@ -104,6 +108,26 @@ class Block(Listing):
     def symbol(self, number: int) -> BlockTensor:
         """The tensor-like that stands for a variable of the block."""
         return BlockTensor(self, number)
+
+    def receiver(self, args: Sequence[SymbolicTensor]) -> Listing:
+        """What an op on such variables is added to.
+
+        Raises:
+            ArgumentError: the block is complete.
+        """
+        if self.is_complete:
+            self._refuse_leaving(args)
+        return super().receiver(args)
+
+    @staticmethod
+    def _refuse_leaving(args: Sequence[Any]) -> NoReturn:
+        of_blocks = (x for x in args if isinstance(x, BlockTensor))
+        inner = max(of_blocks, key=lambda x: x.priority)
+        raise _C.ArgumentError(
+            "a variable must not leave the block that made it", op="Block",
+            got=f"{inner.name}: {inner.describe()}",
+            fix="return it from the block's function, or give it as an output of the block",
+        )  # fmt: skip
 
     def like(self, x: Any, name: str, shape: Sequence[Any] | None = None) -> SymbolicTensor:
         """An input of the shape and dtype of a value outside.
@@ -148,9 +172,19 @@ class Block(Listing):
         for name, known in self._outer_sizes.items():
             if same_size(known, size):
                 return name
-        name = f"size_{len(self._outer_sizes)}"
+        name = self._name_outside(size) or f"size_{len(self._outer_sizes)}"
+        while name in self._outer_sizes or name in self.own_sizes:
+            name += "_"
         self._outer_sizes[name] = size
         return name
+
+    @staticmethod
+    def _name_outside(size: Size) -> str | None:
+        """What a size of an input is called in the program around."""
+        owner = size.owner
+        sizes = owner.sizes() if isinstance(owner, Listing) else ()
+        names = (n for n, at, axis in sizes if _numbers(owner.shape(at)[axis]) == _numbers(size))
+        return next(names, None)
 
     def outer_size(self, size: Any) -> Any:
         """What a size of the block is outside, or an integer."""
@@ -211,6 +245,7 @@ class Block(Listing):
 
         Raises:
             AutodiffError: it carries gradients that were asked for inside of the block.
+            ArgumentError: it is a variable of a block that is complete, or inside of this one.
         """
         if isinstance(value, SymbolicTensor) and value.listing is self:
             return value
@@ -222,6 +257,10 @@ class Block(Listing):
                 "gradients inside of a block must be taken by functions", op="Block",
                 got="a tensor of it that requires_grad", fix="use grad(function)(x)",
             )  # fmt: skip
+        if isinstance(bottom, BlockTensor):
+            other = bottom.listing
+            if other.is_complete or other.level.number > self.level.number:
+                self._refuse_leaving([bottom])
         key = key_of(value)
         if key not in self._taken:
             name = getattr(bottom, "name", None) or f"outer_{len(self.outer)}"
@@ -238,7 +277,8 @@ class Block(Listing):
         self._taken[key] = number
 
     def forget(self) -> None:
-        """Nothing is taken from outside any more: lets it go."""
+        """It is complete: nothing is taken from outside any more, which it lets go."""
+        self.is_complete = True
         self.outer.clear()
         self._taken.clear()
         self._outer_sizes.clear()
@@ -309,7 +349,7 @@ def key_of(value: Any) -> Any:
     """What is equal for values that are the same."""
     if isinstance(value, SymbolicTensor):
         return id(value.listing), value.number
-    return id(value)
+    return ("traced", _C.identity(value)) if isinstance(value, _C.Tracer) else id(value)
 
 
 def is_symbolic(x: Any) -> bool:

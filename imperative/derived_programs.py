@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +30,8 @@ class Derived:
         self._source = call.program
         self._leads = [examples if m else None for m in is_mapped] or [None] * len(call.given)
         self._names = self._names_of_sizes()
+        # Sizes of one name are equal, so that the number of examples needs one of its own.
+        self.examples_name = _free("examples", self._names.values())
         names = self._source.variables()
         found: list[SymbolicTensor | None] = []
         for number, lead in zip(call.given, self._leads, strict=True):
@@ -47,16 +49,18 @@ class Derived:
             ]
 
     def _names_of_sizes(self) -> dict[int, str]:
+        sizes = self._source.sizes()
+        given = {name for name, _, _ in sizes if name}
         named = {}
-        for i, (name, variable, axis) in enumerate(self._source.sizes()):
+        for i, (name, variable, axis) in enumerate(sizes):
             size: Any = self._source.shape(variable)[axis]
-            named[size.first] = name or f"size_{i}"
+            named[size.first] = name or _free(f"size_{i}", given)
         return named
 
     def _dims(self, number: int, lead: Any) -> list[Any] | None:
         dims: list[Any] = []
         if lead is not None:
-            dims.append("examples" if isinstance(lead, Size) else lead)
+            dims.append(self.examples_name if isinstance(lead, Size) else lead)
         sizes: tuple[Any, ...] = self._source.shape(number)
         for size in sizes:
             known = self._names.get(size.first) if isinstance(size, Size) else size
@@ -81,7 +85,7 @@ class Derived:
         ]  # fmt: skip
         dims: list[Any] = list(self._call.between(roots, [number]).define(*given)[0].shape)
         if lead is not None:
-            dims.insert(0, own["examples"] if isinstance(lead, Size) else lead)
+            dims.insert(0, own[self.examples_name] if isinstance(lead, Size) else lead)
         return zeros(number, dims)
 
     @contextmanager
@@ -97,3 +101,10 @@ class Derived:
         if isinstance(value, SymbolicTensor) and value.listing is self.listing:
             return value.number
         return self.listing.capture(value)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or one like it that no other size has."""
+    while name in taken:
+        name += "_"
+    return name

@@ -14,27 +14,17 @@ from .dispatch import apply
 _What = TypeVar("_What")
 
 
-class Ongoing(Generic[_What]):
-    """Something that goes on in blocks, each thread's its own.
+class SharedRules:
+    """Rules that are enabled as long as something goes on in any thread.
 
-    Rules cost a little on every call that they concern, so they are enabled by the first block of
-    all threads, and disabled behind the last.
+    They cost a little on every call that they concern.
 
     Args:
-        name: of the variable that says what goes on.
         rules: the rules, which are disabled now.
-        on_read: what is called meanwhile when Python is about to see a value without an op.
     """
 
-    def __init__(
-        self,
-        name: str,
-        rules: Sequence[Any],
-        on_read: Callable[[Any], None] | None = None,
-    ) -> None:
-        self._innermost: ContextVar[tuple[_What, int] | None] = ContextVar(name, default=None)
+    def __init__(self, rules: Sequence[Any]) -> None:
         self._rules = tuple(rules)
-        self._on_read = on_read
         self._counting = threading.Lock()
         self._blocks = 0  # of all threads
         for rule in self._rules:
@@ -45,6 +35,49 @@ class Ongoing(Generic[_What]):
         apply.disable(rule)
         self._rules = (*self._rules, rule)
 
+    def begin(self) -> None:
+        """It goes on once more."""
+        with self._counting:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._begin()
+
+    def end(self) -> None:
+        """It goes on once less."""
+        with self._counting:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self._end()
+
+    def _begin(self) -> None:
+        for rule in self._rules:
+            apply.enable(rule)
+
+    def _end(self) -> None:
+        for rule in self._rules:
+            apply.disable(rule)
+
+
+class Ongoing(SharedRules, Generic[_What]):
+    """Something that goes on in blocks, each thread's its own.
+
+    Args:
+        name: of the variable that says what goes on.
+        rules: the rules, which are enabled by the first block of all threads, and disabled behind
+            the last.
+        on_read: what is called meanwhile when Python is about to see a value without an op.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: Sequence[Any],
+        on_read: Callable[[Any], None] | None = None,
+    ) -> None:
+        super().__init__(rules)
+        self._innermost: ContextVar[tuple[_What, int] | None] = ContextVar(name, default=None)
+        self._on_read = on_read
+
     def innermost(self) -> _What | None:
         """What goes on in this thread; finalizers that are run meanwhile are no part of it."""
         found = self._innermost.get()
@@ -54,27 +87,19 @@ class Ongoing(Generic[_What]):
     def block(self, what: _What) -> Iterator[None]:
         """A block in which it goes on."""
         token = self._innermost.set((what, _C.collection()))
-        with self._counting:
-            self._blocks += 1
-            if self._blocks == 1:
-                self._begin()
+        self.begin()
         try:
             yield
         finally:
-            with self._counting:
-                self._blocks -= 1
-                if self._blocks == 0:
-                    self._end()
+            self.end()
             self._innermost.reset(token)
 
     def _begin(self) -> None:
-        for rule in self._rules:
-            apply.enable(rule)
+        super()._begin()
         if self._on_read is not None:
             _C.set_read_hook(self._on_read)
 
     def _end(self) -> None:
         if self._on_read is not None:
             _C.set_read_hook(None)
-        for rule in self._rules:
-            apply.disable(rule)
+        super()._end()

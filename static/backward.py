@@ -83,7 +83,7 @@ def _state_of(program: Program, x: Any, argument: str) -> int:
     for number, tensor in program.tensors.items():
         if tensor is x:
             return number
-    found = number_in(program, x)
+    found = number_in(program, x, "append_backward", argument)
     if found not in program.tensors:
         raise _C.ArgumentError(
             "must be parameters of the program", op="append_backward", argument=argument,

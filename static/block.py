@@ -125,11 +125,14 @@ class SubBlocks:
 
     def receiver(self, listing: Listing, args: Sequence[SymbolicTensor]) -> Listing:
         """The block that is being built, where variables from before it are used in it."""
-        if len(self._open) == 1 or listing is self.current:
+        if listing is self.current or not self.has_older(args):
             return listing
-        before = self._counts[-1]
-        is_older = any(x.number < before.get(id(x.listing), 0) for x in args)
-        return self.current if is_older else listing
+        return self.current
+
+    def has_older(self, args: Sequence[SymbolicTensor]) -> bool:
+        """Whether a variable was there before the block that is being built."""
+        before = self._counts[-1] if self._counts else {}
+        return any(x.number < before.get(id(x.listing), 0) for x in args)
 
     def inside(self, around: Listing) -> Iterator[Listing]:
         """The blocks directly inside of a program, in their order."""

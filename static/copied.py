@@ -99,7 +99,7 @@ class Copied(Listing):
 
         listed = list(targets) if isinstance(targets, (list, tuple)) else [targets]
         program = cast("Program", self)
-        return pruned(program, [number_in(program, x) for x in listed], {})
+        return pruned(program, [number_in(program, x, "prune", "targets") for x in listed], {})
 
     def is_same(self, other: Program) -> bool:
         """Whether both are the same ops on the same variables, whatever unnamed results are called.
@@ -124,7 +124,7 @@ class Copied(Listing):
     def copy_of(self, variable: Variable) -> int | None:
         """The number of a variable of this program, or of one that it was copied from."""
         if variable.listing is self:
-            return variable.number
+            return variable.listing.current(variable.number)
         if self.copied_from is None:
             return None
         source, numbers = self.copied_from

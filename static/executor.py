@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _C
-from ..imperative import Listing, Tensor, TensorBase, as_raw_tensor, device, devices
-from ..imperative.levels import stopped, unwrapped
+from ..imperative import Listing, Size, Tensor, TensorBase, as_raw_tensor, device, devices
+from ..imperative.blocks import is_symbolic
+from ..imperative.control_flow import has_examples
+from ..imperative.levels import is_differentiated, level_of, stopped, unwrapped
 from ..imperative.nested import Nested, innermost
 from .compiled import CompiledProgram
 from .guard import default_main_program
@@ -178,7 +180,9 @@ class Executor:
             ArgumentError: an input is missing, a feed or a fetched variable is none of the
                 program's, or a state has no value yet.
             ShapeError: a feed has another shape.
-            DTypeError: a feed has another dtype.
+            DTypeError: a feed has another dtype, or numbers that are none of it.
+            AutodiffError: a transform differentiates by a feed, or a program with states is fed
+                the examples of a `vmap`.
         """
         if not (feed is None or isinstance(feed, Mapping)):
             raise _C.ParameterError(
@@ -186,7 +190,13 @@ class Executor:
                 got=type(feed).__name__,
             )  # fmt: skip
         program = default_main_program() if program is None else program
-        asked = [] if fetch_list is None else list(fetch_list)
+        asked = [] if fetch_list is None else fetch_list
+        if isinstance(asked, (str, TensorBase)) or not isinstance(asked, Iterable):
+            raise _C.ParameterError(
+                "must be a list of variables, or of their names", op="run", argument="fetch_list",
+                got=type(fetch_list).__name__, fix="[loss], say",
+            )  # fmt: skip
+        asked = list(asked)
         scheduling: AbstractContextManager[Any] = nullcontext()
         if isinstance(program, CompiledProgram):
             scheduling = program.scheduling()
@@ -194,23 +204,92 @@ class Executor:
         else:
             _check(program)
             numbers = [number_in(program, x) for x in asked]
-        scope = global_scope() if scope is None else scope
+        scope = given_scope(scope, "run")
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
-            with scheduling:
-                found = _C.execute(program, values, numbers, scope, donate_states)
+            try:
+                with scheduling:
+                    found = _C.execute(program, values, numbers, scope, donate_states)
+            except _C.ShapeError as error:
+                if error.place:  # of a step, which can do nothing for what it was fed
+                    error.place += _told_feeds(program, values)
+                raise
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]
 
     def _fed(self, program: Listing, name: str, x: Any) -> Any:
-        value = stopped(unwrapped(x)) if isinstance(x, TensorBase) else None
-        if value is None:
+        if not isinstance(name, str):
+            raise _C.ParameterError(
+                "must have names of inputs for its keys", op="run", argument="feed",
+                got=type(name).__name__,
+            )  # fmt: skip
+        try:
+            if isinstance(x, TensorBase):
+                return _with_elements(x, "run", is_kept=bool(_C.assigned_states(program)))
             number = program.find(name)
             # Lists and numbers have no dtype of their own; arrays are held against the program's.
             dtype = program.dtype(number) if number is not None and not _has_dtype(x) else None
             value = as_raw_tensor(x, dtype=dtype)
+            if dtype is not None and dtype.kind in ("integer", "bool"):
+                _refuse_others(x, value)
+        except _C.TensorlikeError as error:
+            error.op, error.argument = "run", name
+            raise
         return value
+
+
+def _told_feeds(program: Listing, values: Mapping[str, Any]) -> str:
+    """The shapes that were fed where the program leaves sizes open."""
+    told = []
+    for name, x in values.items():
+        number = program.find(name)
+        assert number is not None, "a step was run, so that feeds name inputs"
+        if any(isinstance(size, Size) for size in program.shape(number)):
+            told.append(f"{name} of {x.shape}")
+    return f", fed {', '.join(told)}" if told else ""
+
+
+def _refuse_others(x: Any, value: _C.RawTensor) -> None:
+    """Raises where numbers of a list are others as integers, or as booleans."""
+    own = np.asarray(as_raw_tensor(x))
+    others = own != np.asarray(value)
+    if others.any():
+        raise _C.DTypeError(f"must be {value.dtype.name}", got=f"{own[others].flat[0]}")
+
+
+def _with_elements(x: Any, op: str, *, is_kept: bool) -> Any:
+    """The value of a tensor, without a history.
+
+    Args:
+        x: the tensor, or another tensor-like.
+        op: for errors.
+        is_kept: whether it, or what follows from it, is still there when a transform has ended.
+
+    Raises:
+        ArgumentError: it is a variable, or has no elements.
+        AutodiffError: a transform that is going on would lose its derivatives, or leave examples.
+    """
+    value = unwrapped(x)
+    if type(value) is _C.RawTensor:
+        return value
+    if is_symbolic(value):
+        raise _C.ArgumentError(
+            "must have elements", op=op, got=f"a {type(stopped(value)).__name__}",
+            fix="static.program_op applies a program to variables",
+        )  # fmt: skip
+    if level_of(value) > 0 and is_differentiated(value):
+        raise _C.AutodiffError(
+            "must not be differentiated by: a run gives values without a history", op=op,
+            got=f"a {type(value).__name__}",
+            fix="static.program_op is a program as a function; stop_gradient(x) is the value alone",
+        )  # fmt: skip
+    if is_kept and has_examples(value):
+        raise _C.AutodiffError(
+            "must be one value: states stay when the examples of a vmap are gone", op=op,
+            got=f"a {type(value).__name__}", fix="static.program_op changes no states",
+        )  # fmt: skip
+    return stopped(value)
 
 
 def _has_dtype(x: Any) -> bool:
@@ -226,4 +305,4 @@ def _check(program: Any) -> None:
 
 
 def _value(x: Any) -> Any:
-    return stopped(unwrapped(x)) if isinstance(x, TensorBase) else as_raw_tensor(x)
+    return _with_elements(x, "set", is_kept=True) if isinstance(x, TensorBase) else as_raw_tensor(x)

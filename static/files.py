@@ -49,7 +49,7 @@ def save(
     """
     check_program(program, "save")
     scope = given_scope(scope, "save")
-    numbers = [number_in(program, x) for x in fetch_list]
+    numbers = [number_in(program, x, "save") for x in fetch_list]
     kept = program.assigned()
     results: dict[str, int] = {}
     for number in numbers:

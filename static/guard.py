@@ -184,17 +184,23 @@ def data(name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32) 
 
     Args:
         name: by which it is fed.
-        shape: sizes; None, or a name, is one that differs from run to run. Those of one name are
-            equal. A first size that is None is called "batch"; no other None is equal to any.
+        shape: sizes; None, or -1, or a name, is one that differs from run to run. Those of one name
+            are equal. A first size that is None is called "batch"; no other None is equal to any.
         dtype: the element type.
 
     Raises:
         ArgumentError: the program has a variable of this name.
+        ParameterError: the shape is no sequence.
 
     Source:
         Paddle, ``fluid.data``.
     """
-    sizes = list(shape)
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
+        raise _C.ParameterError(
+            "must be a sequence of sizes", op="data", argument="shape", got=repr(shape),
+            fix=f"[{shape!r}], say",
+        )  # fmt: skip
+    sizes = [None if type(size) is int and size == -1 else size for size in shape]
     if sizes and sizes[0] is None:
         sizes[0] = "batch"
     variable: Variable = default_main_program().input(name, sizes, dtype)

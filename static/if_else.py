@@ -75,14 +75,14 @@ class IfElse(Recorder):
         with self._building(draws=True) as block:
             self._which = which
             self._blocks[which] = block
+            block.own_sizes.add("rows")
             self._rows[which], self._outputs[which] = {}, []
             yield
 
     @named
     def input(self, x: Any) -> Any:
         """The rows of a variable that are the block's."""
-        self._inside()
-        value = unwrapped(x)
+        value = self._from_before(x)
         key = blocks.key_of(value)
         self._inputs[key] = value
         return self._row(self._which, key)

@@ -44,7 +44,8 @@ def save_inference_model(
     """
     check_program(program, "save_inference_model")
     scope = given_scope(scope, "save_inference_model")
-    pruned = program.prune([program.symbol(number_in(program, x)) for x in fetch])
+    numbers = [number_in(program, x, "save_inference_model", "fetch") for x in fetch]
+    pruned = program.prune([program.symbol(n) for n in numbers])
     wanted = [n for n, (_, role, _) in enumerate(pruned.variables()) if role == "input"]
     missing = [pruned.names(n) for n in wanted if pruned.names(n) not in feed]
     if missing:
@@ -53,8 +54,7 @@ def save_inference_model(
             argument="feed", got=f"nothing for {', '.join(missing)}",
         )  # fmt: skip
     results = {
-        f"fetch_{i}": number_in(pruned, program.symbol(number_in(program, x)))
-        for i, x in enumerate(fetch)
+        f"fetch_{i}": number_in(pruned, program.symbol(number)) for i, number in enumerate(numbers)
     }
     names = [name for name, role, _ in pruned.variables() if role == "state"]
     weights = {name: value for name in names if (value := scope.find(name)) is not None}

@@ -11,11 +11,12 @@ from .. import _C
 from .. import functional as F
 from ..functional.arguments import integer
 from ..imperative import SymbolicTensor, Tensor, blocks
-from ..imperative.levels import stopped, unwrapped
+from ..imperative.levels import layers, stopped, unwrapped
 from ..imperative.loops import ScanLoop, WhileLoop
 from ..imperative.naming import named, named_class
 from ..imperative.nested import Nested, innermost
 from ..imperative.sub_programs import Call
+from ..imperative.taking import recorded_blocks
 from ..ops import Copy
 from .control_flow import Recorder, SubProgram, results
 from .program import Variable
@@ -26,7 +27,9 @@ class While(Recorder):
     """A block that runs as long as a condition holds.
 
     In the block, `assign` gives variables of the outside the values that they have in the next
-    step, and the condition among them. After the block `While()` gives what they have come to.
+    step, and the condition among them. After the block `While()` gives what they have come to. That
+    is what tensors are then, and what variables are fetched as; calls do not take such a variable
+    any more, as it would be what it was before.
 
     Args:
         cond: one boolean, of the shape () or (1,).
@@ -89,11 +92,17 @@ class While(Recorder):
     def assign(self, value: Any, target: Any) -> Any:
         """Inside of the block: `target` is `value` from here on, and in the next step."""
         block = self._inside()
+        inner = recorded_blocks.innermost()
+        is_deeper = inner is not None and inner.level.number > block.level.number
+        if is_deeper or self._outermost.sub_blocks.current is not block:
+            self._refuse(
+                "must be called in the block of the loop itself", "a call in one inside of it",
+                "give the value as a result of the inner block, and assign that",
+            )  # fmt: skip
         outer = unwrapped(target)
         key = blocks.key_of(outer)
         if key not in self._targets:
-            if not isinstance(outer, SymbolicTensor):
-                self._refuse("must assign to variables of the program", f"a {type(outer).__name__}")
+            self._check_target(block, outer)
             self._targets[key] = outer
             self._inputs[key] = block.take(outer)
         if isinstance(target, Tensor):
@@ -108,6 +117,21 @@ class While(Recorder):
         block.rebind(key, new.number)
         return new
 
+    def _check_target(self, block: SubProgram, outer: Any) -> None:
+        *_, bottom = layers(outer)
+        if not isinstance(bottom, SymbolicTensor):
+            self._refuse("must assign to variables of the program", f"a {type(outer).__name__}")
+        if bottom.listing is block or not self._outermost.sub_blocks.has_older([bottom]):
+            self._refuse(
+                "must assign to variables from before the block", f"{bottom.name}, which it made",
+                "use the value itself, or make the variable before the loop",
+            )  # fmt: skip
+        if isinstance(outer, _C.Tracer) and outer.is_leaf:
+            self._refuse(
+                "must not assign to what gradients are asked for", bottom.name,
+                "assign to a copy: w = static.assign(w) before the loop",
+            )  # fmt: skip
+
     def _append(self, block: SubProgram, finals: Sequence[int], going: int) -> None:
         given = [self._inputs[key] for key in self._targets]
         # Other values that the block reads; those that it assigns to are given already.
@@ -118,11 +142,28 @@ class While(Recorder):
         op = WhileLoop(Call(block, numbers, [going]), Call(block, numbers, finals), self._max_steps)
         self._found = list(op(*self._targets.values(), *others))
         for key, y in zip(self._targets, self._found, strict=True):
-            outer = self._targets[key]
-            if isinstance(outer, Variable) and isinstance(y, Variable):
-                y.listing.rename(y.number, outer.name)  # the last one of the name is found by it
-            if key in self._tensors:
-                self._tensors[key].set_value(Tensor(y))
+            self._become(key, y)
+
+    def _become(self, key: Any, y: Any) -> None:
+        """From here on `y` is what a target is."""
+        outer, tensor = self._targets[key], self._tensors.get(key)
+        around = self._outermost.sub_blocks.current
+        *_, bottom = layers(outer)
+        if isinstance(around, SubProgram) and self._outermost.sub_blocks.has_older([bottom]):
+            going_on = innermost(_open)
+            if going_on is not None and going_on.loop.builds(around):
+                going_on.loop.assign(y, outer if tensor is None else tensor)
+            else:
+                around.rebind(key, around.number(y))
+            return
+        if tensor is not None:
+            tensor._reset(y)
+        old, new = stopped(outer), stopped(y)
+        if not isinstance(old, Variable) or not isinstance(new, Variable):
+            return
+        new.listing.rename(new.number, old.name)  # the last one of the name is found by it
+        if tensor is None:
+            old.listing.supersede(old.number, new)
 
     def __call__(self) -> Any:
         """What the assigned variables are after the loop, without the condition: one, or a list."""
@@ -227,7 +268,7 @@ class StaticRNN(Recorder):
     def step_input(self, x: Any) -> Any:
         """The row of this step, along the first axis of a variable."""
         block = self._inside()
-        value = unwrapped(x)
+        value = self._from_before(x)
         row = block.like(value, f"{getattr(value, 'name', 'x')}@step", value.shape[1:])
         self._rows.append((value, row))
         return row
@@ -258,11 +299,16 @@ class StaticRNN(Recorder):
             if shape is None:
                 self._refuse("a memory must have an init or a shape", "neither")
             sizes: list[Any] = [] if shape is None else list(shape)
+            if batch_ref is None and any(type(n) is int and n == -1 for n in sizes):
+                self._refuse(
+                    "-1 in the shape of a memory must be known", "no batch_ref",
+                    "batch_ref=row, of which the batch is the first size",
+                )  # fmt: skip
             if batch_ref is not None:
                 axis = _axis("init_batch_dim_idx", init_batch_dim_idx, len(sizes))
                 sizes[axis] = self._batch_of(block, batch_ref, ref_batch_dim_idx)
             init = F.full(tuple(sizes), init_value, dtype=_C.float32)
-        value = unwrapped(init)
+        value = self._from_before(init)
         memory = block.like(value, block.unique_name("memory"))
         self._memories.append((value, memory))
         return memory
@@ -282,7 +328,13 @@ class StaticRNN(Recorder):
         is_ours = isinstance(memory, SymbolicTensor) and memory.listing is block
         if not is_ours or all(known.number != memory.number for _, known in self._memories):
             self._refuse("must update a memory of this block", f"a {type(memory).__name__}")
-        self._updates[memory.number] = block.number(var)
+        number = block.number(var)
+        if block.describe(number) != memory.describe():
+            self._refuse(
+                f"a memory must stay {memory.describe()}", block.describe(number),
+                "give it another start: memory(init=...)",
+            )  # fmt: skip
+        self._updates[memory.number] = number
 
     @named
     def step_output(self, o: Any) -> None:

@@ -47,8 +47,14 @@ def number_of_name(listing: Listing, name: str) -> int | None:
     return named.get(name)
 
 
-def number_in(program: Listing, x: Any) -> int:
+def number_in(program: Listing, x: Any, op: str = "run", argument: str = "fetch_list") -> int:
     """The number of a variable, which may be given by itself, by a tensor around it, or by name.
+
+    Args:
+        program: that it is of.
+        x: the variable.
+        op: the call, for errors.
+        argument: what it was given as, for errors.
 
     Raises:
         ArgumentError: it is none of the program.
@@ -60,7 +66,7 @@ def number_in(program: Listing, x: Any) -> int:
         if found is not None:
             return found
         raise _C.ArgumentError(
-            "must be variables of the program", op="run", argument="fetch_list", got=repr(x)
+            "must be variables of the program", op=op, argument=argument, got=repr(x)
         )
     if isinstance(x, _C.TensorBase):
         value = stopped(unwrapped(x))
@@ -71,6 +77,6 @@ def number_in(program: Listing, x: Any) -> int:
         elif isinstance(value, SymbolicTensor) and value.listing is program:
             return value.number
     raise _C.ArgumentError(
-        "must be variables of the program, or their names", op="run", argument="fetch_list",
+        "must be variables of the program, or their names", op=op, argument=argument,
         got=f"a {type(x).__name__}" if not isinstance(x, Variable) else "one of another program",
     )  # fmt: skip

@@ -96,6 +96,8 @@ class Program(Copied):
         self.tensors: dict[int, Tensor] = {}
         self._counts: dict[str, int] = {}
         self.results: dict[str, Variable] = {}  # of a program that was loaded
+        # What variables have become by a While; -1 where that is in another block.
+        self._superseded: dict[int, int] = {}
 
     def input(self, name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32) -> Any:
         """A variable that is fed.
@@ -153,6 +155,23 @@ class Program(Copied):
         for block in self.blocks:
             yield from block.vars.values()
 
+    def verify(self) -> None:
+        """Raises unless it could run: what the tests of passes ask after each of them.
+
+        Variables are made before they are read, shapes and dtypes are those that ops infer,
+        attributes are in range, and blocks lie within each other.
+
+        Raises:
+            TensorlikeError: it could not; the error names the step.
+
+        Example:
+            >>> from tensorlike import static
+            >>> with static.program_guard(static.Program()) as main:
+            ...     y = static.data("x", (None,)) * 2
+            >>> main.verify()
+        """
+        _C.verify_program(self, tuple(self.assigned().values()))
+
     def number_of(self, name: str) -> int | None:
         """The number of the variable of this name, of several the last; None: there is none."""
         return self.find(name)
@@ -182,6 +201,38 @@ class Program(Copied):
             name = f"{kind}_{number}"
             if self.number_of(name) is None:
                 return name
+
+    def supersede(self, number: int, new: Variable) -> None:
+        """Behind a While that assigned to a variable, it is another one."""
+        self._superseded[number] = new.number if new.listing is self else -1
+
+    def current(self, number: int) -> int:
+        """The variable that one has become by now."""
+        while self._superseded.get(number, -1) >= 0:
+            number = self._superseded[number]
+        return number
+
+    def check_current(self, number: int) -> None:
+        """Raises where a variable is used that a While has assigned to.
+
+        Gradients read what it was; nobody else can mean that without having copied it.
+
+        Raises:
+            ArgumentError: it has become another one.
+        """
+        if number in self._superseded and not _C.is_pulling():
+            raise _C.ArgumentError(
+                "must not be used behind a loop that has assigned to it",
+                op="While", argument=self.names(number), got="what it was before",
+                fix="loop() gives what it has become; static.assign(x) before the loop keeps what "
+                "it was",
+            )  # fmt: skip
+
+    def behind_cut(self, number: int) -> int:
+        """The variable that calls take: see `Listing`; none from before a While changed it."""
+        if self._superseded:
+            self.check_current(number)
+        return super().behind_cut(number)
 
     def assigned(self) -> dict[int, int]:
         """What states become in a run: variables by the states that they are assigned to."""

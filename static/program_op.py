@@ -39,7 +39,7 @@ class ProgramOp:
         self.inputs = tuple(names[number] for number in inputs)
         self.states = tuple(names[number] for number in self._states)
         kept = _C.assigned_states(program)
-        numbers = [number_in(program, x) for x in found]
+        numbers = [number_in(program, x, "program_op", "results") for x in found]
         self.op = Call(
             program, [*inputs, *self._states], [kept.get(number, number) for number in numbers]
         )

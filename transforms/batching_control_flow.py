@@ -88,7 +88,7 @@ def _frozen_when_done(op: WhileLoop, flags: Flags, size: Any) -> WhileLoop:
     made = Derived(op.body, size, flags)
     n = op.count
     with made.recording() as listing:
-        lead = "examples" if isinstance(size, Size) else size
+        lead = made.examples_name if isinstance(size, Size) else size
         is_on: Any = listing.input("is_on", (lead,), _C.bool_)
         with Batch(_count(made, flags, size), draws=False) as batch:
             given = _batched(made, flags, batch)

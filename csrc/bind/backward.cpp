@@ -26,6 +26,13 @@ void refuse_cut(const char* who) {
        "it was computed under no_grad().");
 }
 
+// A shape as Python sees it: sizes that are not known are no numbers there.
+std::string shown_shape(const Ref<Value>& value) {
+  const Object object = own(from_value(value));
+  const Object shape = own(PyObject_GetAttrString(object.get(), "shape"));
+  return shown(own(PyObject_Str(shape.get())).get());
+}
+
 // The cotangent of an output as a value of its shape; ones where Python gives None.
 Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
   const bool is_complex = kind_of(spec.dtype) == Kind::kComplex;
@@ -37,7 +44,7 @@ Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
     }
     if (element_count(spec.shape) != 1) {
       fail(ErrorKind::kAutodiff, said::op("backward"),
-           "a cotangent is needed for an output of shape ", to_string(spec.shape),
+           "a cotangent is needed for an output of shape ", shown_shape(tracer.primal),
            "; pass one, or reduce the output to one element.");
     }
     return fit(lift_literal(1.0, *tracer.primal), spec);
@@ -46,7 +53,7 @@ Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
   const Spec got = spec_of("backward", *value);
   if (!(broadcast_shapes("backward", got.shape, spec.shape) == spec.shape)) {
     fail(ErrorKind::kShape, said::op("backward"), "a cotangent must have its output's shape ",
-         to_string(spec.shape), said::got(to_string(got.shape)));
+         shown_shape(tracer.primal), said::got(shown_shape(value)));
   }
   if (kind_of(got.dtype) == Kind::kComplex && !is_complex) {
     fail(ErrorKind::kDType, said::op("backward"), "the cotangent of a real output must be real",

@@ -98,6 +98,17 @@ PyObject* base(PyObject*, PyObject*) {
 }
 
 PyObject* paused(PyObject*, PyObject*) { return PyLong_FromLong(paused_level()); }
+// identity(tracer): a number that no other tracer has while it lives. Its Python object is made
+// anew whenever somebody looks at it.
+PyObject* identity(PyObject*, PyObject* x) {
+  return guarded([&]() -> PyObject* {
+    if (Py_TYPE(x) != types.tracer) {
+      fail(ErrorKind::kAttribute, said::op("identity"), "a Tracer is needed.");
+    }
+    return PyLong_FromVoidPtr(value_of(x));
+  });
+}
+PyObject* pulling(PyObject*, PyObject*) { return PyBool_FromLong(is_pulling() ? 1 : 0); }
 
 // What was recorded inside a block, for imperative/tape.py.
 struct LogObject {
@@ -221,6 +232,8 @@ PyMethodDef tapes_functions[] = {
     {"open_tape", as_method(open), METH_NOARGS, "A tape inside the innermost one."},
     {"base_tape", as_method(base), METH_NOARGS, "The tape of requires_grad."},
     {"paused_level", as_method(paused), METH_NOARGS, "Tapes up to this level do not record."},
+    {"identity", as_method(identity), METH_O, "A number that stands for a Tracer as it lives."},
+    {"is_pulling", as_method(pulling), METH_NOARGS, "Whether a backward pass is going on."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -19,6 +19,39 @@ constexpr int64_t kNearly = 64;  // what a size may differ from one that it may 
 constexpr size_t kMostPairs = 12;
 constexpr size_t kMostAtOnce = 4;
 
+template <class Equality>
+bool are_same(const Equality& a, const Equality& b) {
+  return a.from == b.from && a.to == b.to;
+}
+
+// Two sizes of inputs are equal by name alone. Where the op could be inferred if some were, the
+// error that is being handled says how that is told.
+template <class Equality, class Sizes, class IsRoot, class EqualFor>
+void refuse_other_names(const Sizes& met, const IsRoot& is_root, const EqualFor& equal_for) {
+  std::vector<Equality> pairs;
+  for (size_t i = 0; i < met.size(); ++i) {
+    for (size_t k = i + 1; k < met.size(); ++k) {
+      const auto &a = met[i], &b = met[k];
+      if (a.operand == b.operand || a.size == b.size) continue;
+      if (is_root(a.size) && is_root(b.size)) pairs.push_back({b.size, a.size});
+    }
+  }
+  const auto equal = pairs.empty() ? std::nullopt : equal_for(pairs);
+  if (!equal) return;
+  std::string listed;
+  for (const Equality& one : *equal) {
+    listed += text(listed.empty() ? "" : ", and ", one.to.first, " and ", one.from.first);
+  }
+  try {
+    throw;
+  } catch (const Error& error) {
+    ErrorFields fields = error.fields();
+    fields.fix = text(fields.fix, fields.fix.empty() ? "" : "; ",
+                      "sizes of inputs are equal by name: give ", listed, " the same one");
+    throw Error(error.kind(), std::move(fields));
+  }
+}
+
 }  // namespace
 
 // A size that an op was given.
@@ -153,8 +186,8 @@ bool Program::assume_equal(const Step& step) {
   std::vector<Equality> candidates;
   for (const Pair& pair : pairs) {
     const auto is_it = [&](const Equality& one) {
-      return (one.from == pair.equality.from && one.to == pair.equality.to) ||
-             (one.from == pair.equality.to && one.to == pair.equality.from);
+      const auto& [from, to] = pair.equality;
+      return are_same(one, pair.equality) || are_same(one, Equality{to, from});
     };
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) {
       candidates.push_back(pair.equality);
@@ -176,11 +209,14 @@ bool Program::assume_equal(const Step& step) {
     candidates.push_back({whole, {parts * own.witness.first, parts * own.witness.second}});
   }
   const auto equal = equal_for(step, candidates);
-  if (!equal) return false;
+  if (!equal) {
+    refuse_other_names<Equality>(
+        met, [&](const Witness& size) { return is_root(size); },
+        [&](const auto& sizes) { return equal_for(step, sizes); });
+    return false;
+  }
   for (const Equality& one : *equal) {
-    const auto is_it = [&](const Equality& other) {
-      return other.from == one.from && other.to == one.to;
-    };
+    const auto is_it = [&](const Equality& other) { return are_same(other, one); };
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) continue;
     equal_.push_back(one);
     require(

@@ -26,6 +26,8 @@ struct Scratch {
 constexpr size_t kKept = 1024;  // nodes
 thread_local Scratch scratch;
 
+thread_local int passes_going_on = 0;
+
 class Pass {
  public:
   Pass(Tape& tape, const BackwardOptions& options, const DeliverGradient& report)
@@ -33,10 +35,13 @@ class Pass {
         options_(options),
         report_(report),
         pending_(std::move(scratch.pending)),
-        ready_(std::move(scratch.ready)) {}
+        ready_(std::move(scratch.ready)) {
+    ++passes_going_on;
+  }
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   ~Pass() {
+    --passes_going_on;
     for (Awaited& entry : pending_) leave(entry);
     if (pending_.capacity() > kKept) return;
     pending_.clear();
@@ -285,6 +290,8 @@ class Pass {
 };
 
 }  // namespace
+
+bool is_pulling() { return passes_going_on != 0; }
 
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
               const BackwardOptions& options, const DeliverGradient& deliver) {

@@ -201,6 +201,9 @@ void record_applied(const Op& op, Args args, Tape& tape, Args primals, Values& o
 using DeliverGradient = std::function<void(const Edge&, const Ref<Value>&)>;
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
               const BackwardOptions& options, const DeliverGradient& deliver);
+// Whether this thread is inside of a backward pass: gradient rules read what was recorded, whatever
+// its user has done with it since.
+bool is_pulling();
 
 // Sees the gradients of a node's inputs as soon as they are made; while there is one, nodes note
 // the user's line. For who looks for the op that made the first NaN.

@@ -30,7 +30,7 @@ def cuts_of(program: Program, found: Phases, stages: int | Sequence[Any]) -> lis
     loss = ancestors(program, [backward.loss for backward in program.backwards])
     needed = {n for at in loss for n in steps[at][2]}
     listed = [stages] if isinstance(stages, (str, _C.TensorBase)) else list(stages)
-    cuts = [number_in(program, x) for x in listed]
+    cuts = [number_in(program, x, "pipeline_cut", "stages") for x in listed]
     for cut in cuts:
         if cut not in made or cut not in needed or cuts.count(cut) > 1:
             refuse_cuts(program, cut)

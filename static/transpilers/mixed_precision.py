@@ -136,7 +136,7 @@ def half_products(
     lowered = _Lowered(copier, getattr(_C, dtype), keep)
     for at in range(len(copier.steps)):
         lowered.step(at)
-    numbers = [lowered.full(number_in(program, y)) for y in results]
+    numbers = [lowered.full(number_in(program, y, "half_products", "results")) for y in results]
     made = copier.finish()
     return made, tuple(made.symbol(number) for number in numbers)
 

@@ -73,7 +73,7 @@ def _repeatable(main: Program, steps: set[int]) -> set[int]:
 
 def _checked(main: Program, checkpoints: Sequence[Any], found: Phases) -> set[int]:
     given = [checkpoints] if isinstance(checkpoints, (str, _C.TensorBase)) else list(checkpoints)
-    kept = {number_in(main, x) for x in given}
+    kept = {number_in(main, x, "recompute", "checkpoints") for x in given}
     needed = ancestors(main, [backward.loss for backward in main.backwards])
     steps = main.steps()
     known = {n for at in found.forward if at in needed for n in steps[at][2]}

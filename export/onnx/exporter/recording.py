@@ -74,10 +74,13 @@ def _of_program(program: Listing, results: Any, scope: Any) -> Recorded:
     variables = program.variables()
     assigned = _C.assigned_states(program)
     if isinstance(results, Mapping):
-        asked = {str(name): number_in(program, x) for name, x in results.items()}
+        asked = {str(name): number_in(program, x, "onnx", "results") for name, x in results.items()}
     else:
         listed = results if isinstance(results, (list, tuple)) else [results]
-        asked = {variables[n][0]: n for n in (number_in(program, x) for x in leaves_of(listed))}
+        asked = {
+            variables[n][0]: n
+            for n in (number_in(program, x, "onnx", "results") for x in leaves_of(listed))
+        }
     if not asked and not assigned:
         raise _C.ArgumentError(
             "must name at least one variable", op="onnx", argument="results", got="none"

@@ -22,9 +22,10 @@ from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
+from .putting_back import Before
 from .python_guards import Change
 from .quick_call import NamedGuard, with_first
-from .reading_code import Reading
+from .reading import Reading
 from .recorded_program import RecordedProgram
 from .recording import Recording, current_recording, says_excluded
 from .signature import argument_names, is_of_another_program, refuse_kept_sizes, signature
@@ -226,10 +227,10 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         change: Change | None,
     ) -> Any:
         """Calls the function, and keeps the program that its ops are."""
-        state, why = default_stream.state(), ""
+        state, before, why = default_stream.state(), Before(), ""
         try:
             try:
-                made, found = self._record(programs, tensors, args, kwargs, pattern)
+                made, found = self._record(programs, tensors, args, kwargs, pattern, before)
                 is_right = pattern is None or made.takes(shapes)
                 refuse_kept_sizes(made.listing)
             except Exception as error:
@@ -239,11 +240,13 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                 is_right, why = False, f": {error}"  # perhaps the function's own: it comes again
             if not is_right:  # what it does with sizes takes numbers
                 default_stream.give_back(state)
+                before.put_back()
                 programs.fixed.add(shapes)
                 made, found = self._record(programs, tensors, args, kwargs, None)
                 made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         except Untraceable as reason:
             default_stream.give_back(state)
+            before.put_back()
             self._stop_tracing(programs, str(reason))
             return self.__wrapped__(*args, **kwargs)
         if change is not None:
@@ -265,18 +268,12 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         args: Any,
         kwargs: Any,
         pattern: Pattern | None,
+        before: Before | None = None,
         *,
         is_symbolic: bool = False,
     ) -> tuple[RecordedProgram, Any]:
-        reading = Reading()
-        reading.call(self.__wrapped__, args, kwargs)
-        before = len(reading.tensors)
-        for x in (*args, *kwargs.values()):
-            if not isinstance(x, _C.TensorBase):
-                reading.value(x, "an argument", "")
-        # Those that stand in containers are arguments, others in each call.
-        given = set(map(id, tensors))
-        reading.tensors[before:] = [x for x in reading.tensors[before:] if id(x[1]) not in given]
+        reading = Reading(Before() if before is None else before)
+        reading.call(self.__wrapped__, args, kwargs, tensors)
         # What earlier recordings met will be met again.
         reading.tensors += [pair for one in programs.all() for pair in one.held()]
         names = argument_names(self.__wrapped__, args, kwargs)

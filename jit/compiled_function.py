@@ -20,8 +20,9 @@ from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
+from .options import check
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
+from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest, with_room
 from .putting_back import Before
 from .python_guards import Change
 from .quick_call import NamedGuard, with_first
@@ -45,6 +46,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         is_enabled: whether calls run as programs; else the function is called.
     """
 
+    _made_by = "trace"
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -60,15 +63,12 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         recompute: bool = False,
     ) -> None:
         """Nothing is recorded before the first call."""
+        input_spec = None if input_spec is None else tuple(input_spec)
+        check(self._made_by, function, input_spec, on_change)
         functools.update_wrapper(self, function, updated=())
-        if on_change not in ("record", "error"):
-            raise _C.ArgumentError(
-                "must be 'record' or 'error'", op="trace", argument="on_change",
-                got=repr(on_change),
-            )  # fmt: skip
         self.__wrapped__ = function
         self.is_enabled = True
-        self.input_spec = None if input_spec is None else tuple(input_spec)
+        self.input_spec = input_spec
         self.cache_size = integer("trace", "cache_size", cache_size, least=1)
         self._options: dict[str, Any] = {
             "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
@@ -105,7 +105,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         if is_of_another_program(args, kwargs, shapes):
             return self.recorded_form()(*args, **kwargs)
         if (programs := self._programs.get(key)) is None:
-            programs = self._programs[key] = Programs()
+            programs = with_room(self._programs, self.cache_size)[key] = Programs()
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
         fitting, pattern = self._fitting(programs, tensors, shapes)

@@ -63,16 +63,16 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         recompute: bool = False,
     ) -> None:
         """Nothing is recorded before the first call."""
-        input_spec = None if input_spec is None else tuple(input_spec)
         check(self._made_by, function, input_spec, on_change)
         functools.update_wrapper(self, function, updated=())
         self.__wrapped__ = function
         self.is_enabled = True
-        self.input_spec = input_spec
+        self.input_spec = None if input_spec is None else tuple(input_spec)
         self.cache_size = integer("trace", "cache_size", cache_size, least=1)
         self._options: dict[str, Any] = {
             "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
-            "capture_as_const": capture_as_const, "on_change": on_change, "opt_level": opt_level,
+            "capture_as_const": capture_as_const, "on_change": on_change,
+            "opt_level": integer(self._made_by, "opt_level", opt_level, least=0),
             "strict": strict, "profiling": profiling, "recompute": recompute,
         }  # fmt: skip
         self._programs: dict[Any, Programs] = {}

@@ -20,6 +20,11 @@ def check(who: str, function: Any, input_spec: Sequence[InputSpec] | None, on_ch
             "must be a function, a method or a layer", op=who, argument="function",
             got=f"a value of {type(function).__name__}",
         )  # fmt: skip
+    if input_spec is not None and not isinstance(input_spec, (list, tuple)):
+        raise _C.ArgumentError(
+            "must be a list, of an InputSpec for each tensor of the arguments", op=who,
+            argument="input_spec", got=f"a {type(input_spec).__name__}", fix="put it into a list",
+        )  # fmt: skip
     for spec in () if input_spec is None else input_spec:
         if not isinstance(spec, InputSpec):
             raise _C.ArgumentError(

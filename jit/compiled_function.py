@@ -352,6 +352,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             made, _ = self._record(
                 Programs(), tensors, made_args, made_kwargs, pattern, is_symbolic=bool(specs)
             )
+        except Untraceable as reason:
+            raise reason.as_error("concrete") from reason
         finally:
             default_stream.give_back(state)
         given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)

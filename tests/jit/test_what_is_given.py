@@ -11,6 +11,10 @@ import tensorlike as tl
 from tensorlike import jit
 
 
+class Marked(tl.Carrier):
+    """A tensor-like of the user's."""
+
+
 class Scaling:
     """An object that is called like a function."""
 
@@ -91,3 +95,23 @@ def test_gradients_of_frozen_parameters_may_be_cleared() -> None:
         expected = [None if p.grad is None else p.grad.tolist() for p in layer.parameters()]
         traced(x), traced(x)
         assert expected == [None if p.grad is None else p.grad.tolist() for p in layer.parameters()]
+
+
+@pytest.mark.parametrize("kind", [jit.trace, jit.to_static])
+def test_tensor_likes_of_the_user_are_made_inside(kind: Any) -> None:
+    x = tl.tensor([1.0, 2.0])
+
+    def unwrapped(x: Any) -> Any:
+        return tl.Tensor((tl.Tensor(Marked(x)) * x).__wrapped__.value)
+
+    found = kind(unwrapped)
+    assert [found(x).tolist() for _ in range(3)] == [[1.0, 4.0]] * 3
+    assert len(found.programs()) == 1
+    marked = kind(lambda x: (tl.Tensor(Marked(x)) * x, x + 1))
+    with pytest.warns(jit.RetraceWarning, match="leaves a Marked behind"):
+        first = marked(x)
+    for y, z in (first, marked(x)):
+        assert isinstance(y.__wrapped__, Marked) and z.tolist() == [2.0, 3.0]
+        assert tl.Tensor(y.__wrapped__.value).tolist() == [1.0, 4.0]
+    with pytest.raises(tl.ArgumentError, match=r"can be a program; got this: it leaves a Marked"):
+        marked.concrete(x)

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,23 @@ _NOT_LOOKED_INTO = (
 )  # fmt: skip
 
 
+class Asked(NamedTuple):
+    """What somebody may ask for by a name, once it is known which names there are."""
+
+    holder: Any
+    names: frozenset[str]
+    text: str
+    line: str
+    is_object: bool  # of the user's, which code that knows no names may read as a whole
+
+    def names_for(self, reading: Reading) -> list[str]:
+        """Those that are asked for, and texts that may be names of what is not there."""
+        is_whole = self.is_object and reading.reads_all
+        found = self.names if is_whole else self.names & reading.names
+        missing = set() if isinstance(self.holder, Fields) else reading.words - set(self.holder)
+        return sorted(found | missing)
+
+
 class Reading:
     """What a function reads.
 
@@ -56,6 +73,7 @@ class Reading:
         reads_gradients: whether it asks for the `grad` of something.
         names: the attributes that code which was read asks for.
         words: texts in code that asks for attributes by texts.
+        reads_all: whether some code reads objects without saying names.
         before: notes what the function may change.
     """
 
@@ -65,15 +83,17 @@ class Reading:
         self.reads_gradients = False
         self.names: set[str] = set()
         self.words: set[str] = set()
+        self.reads_all = False
         self.before = before
         self._guards: dict[Any, Guard] = {}
         self._given: Mapping[str, Any] = {}
         self._seen: set[Any] = set()
         self._class_dicts: dict[type, Any] = {}
+        self._names_of_classes: dict[type, frozenset[str]] = {}
         self._fields_left = {True: _MOST_FIELDS, False: _MOST_OF_PACKAGES}
         self._held: list[Any] = []  # so that no other object gets the id of one that was seen
         self._methods: list[tuple[type, Any, str]] = []  # of what has escaped; and the instance
-        self._later: list[tuple[Any, frozenset[str], str, str]] = []  # names that may be asked for
+        self._later: list[Asked] = []
 
     def _is_new(self, *parts: Any) -> bool:
         key = tuple(map(id, parts))
@@ -217,7 +237,7 @@ class Reading:
             self._class(x, MISSING, text, line)
         elif isinstance(x, ModuleType):
             if is_users_module(x) and self._is_new(x):
-                self._later.append((vars(x), frozenset(vars(x)), text, line))
+                self._later.append(Asked(vars(x), frozenset(vars(x)), text, line, False))
         elif isinstance(x, ContextVar):
             self.guard(Variable(x), "value", f"{text}.get()", line, whole=True)
         elif isinstance(x, weakref.ref):
@@ -231,25 +251,35 @@ class Reading:
         cls = type(x)
         if isinstance(x, _NOT_LOOKED_INTO) or is_ours(cls.__module__) or not self._is_new(x, cls):
             return
-        is_of_user = is_users_class(cls)
         held = dict_of(x)
         self.before.note(held)
-        places: list[tuple[Any, str]] = (
-            [] if held is None else [(held, name) for name in list(held)]
-        )
-        places += [(Fields(x), name) for name in slots_of(cls)]
-        for holder, name in places:
-            if name == ATTRIBUTE or not self._fields_left[is_of_user]:
+        if not is_users_class(cls):
+            self._object_of_package(x, held, text, line, depth)
+        elif held is not None:
+            self._later.append(Asked(held, self._named_in(cls) | held.keys(), text, line, True))
+        if slots := slots_of(cls):
+            self._later.append(Asked(Fields(x), frozenset(slots), text, line, True))
+        self._class(cls, MISSING, text, line)
+
+    def _object_of_package(
+        self, x: Any, held: dict[str, Any] | None, text: str, line: str, depth: int
+    ) -> None:
+        """What a package's code may read of an object, as far as the function leaves it alone."""
+        for name in () if held is None else list(held):
+            if name == ATTRIBUTE or not self._fields_left[False]:
                 continue
-            self._fields_left[is_of_user] -= 1
-            guard = self.guard(
-                holder, name, f"{text}.{name}", line, whole=True, is_guessed=not is_of_user
-            )
+            self._fields_left[False] -= 1
+            guard = self.guard(held, name, f"{text}.{name}", line, whole=True, is_guessed=True)
             self.value(guard.was, f"{text}.{name}", line, depth + 1)
         if held is not None:
-            of_classes = [name for base in cls.__mro__ for name in self.held_by(base)]
-            self._later.append((held, frozenset(of_classes), text, line))
-        self._class(cls, MISSING, text, line)
+            self._later.append(Asked(held, frozenset(), text, line, False))
+
+    def _named_in(self, cls: type) -> frozenset[str]:
+        """The names that a class and its bases have."""
+        if cls not in self._names_of_classes:
+            names = [name for base in cls.__mro__[:-1] for name in self.held_by(base)]
+            self._names_of_classes[cls] = frozenset(names)
+        return self._names_of_classes[cls]
 
     def _class(self, cls: type, instance: Any, text: str, line: str) -> None:
         """What the classes of the user that it stands on hold, and such methods as are named."""
@@ -258,7 +288,7 @@ class Reading:
         for base in filter(is_users_class, cls.__mro__):
             if instance is MISSING:
                 held = self.held_by(base)
-                self._later.append((held, frozenset(held), text, line))
+                self._later.append(Asked(held, frozenset(held), text, line, False))
             self._methods.append((base, instance, line))
         if type(cls) is not type and is_users_class(type(cls)):
             self._class(type(cls), MISSING, text, line)
@@ -273,18 +303,28 @@ class Reading:
                     is_named = name in self.names or name.startswith("__")
                     if is_named and (id(function), id(instance)) not in done:
                         done.add((id(function), id(instance)))
+                        if function.__code__.co_filename == "<string>":  # made for the class
+                            self.names.update(function.__code__.co_names)
                         self.function(function, instance, line)
-            for holder, names, text, line in list(self._later):
-                asked = (names & self.names) | (self.words - set(holder))
-                for name in sorted(asked):
-                    if not name.startswith("__") and (id(holder), name) not in done:
-                        done.add((id(holder), name))
-                        guard = self.guard(
-                            holder, name, f"{text}.{name}", line, whole=True, is_guessed=True
-                        )
-                        self.value(guard.was, guard.text, line)
+            for asked in list(self._later):
+                for name in asked.names_for(self):
+                    if not name.startswith("__") and (id(asked.holder), name) not in done:
+                        done.add((id(asked.holder), name))
+                        self._asked(asked, name)
             if len(done) == before:
                 return
+
+    def _asked(self, asked: Asked, name: str) -> None:
+        """Somebody may ask for that name."""
+        if asked.is_object:
+            if name == ATTRIBUTE or not self._fields_left[True]:
+                return
+            self._fields_left[True] -= 1
+        guard = self.guard(
+            asked.holder, name, f"{asked.text}.{name}", asked.line, whole=True,
+            is_guessed=not asked.is_object,
+        )  # fmt: skip
+        self.value(guard.was, guard.text, asked.line)
 
     def layer(self, layer: Any, text: str, line: str) -> None:
         """Reads a layer: what its code reads, or, of one of this package, all that it holds."""
@@ -307,7 +347,7 @@ class Reading:
         if "training" not in vars(layer):
             self.guard(vars(layer), "training", f"{text}.training", line)
         if is_own:
-            self._later.append((vars(layer), stored, text, line))
+            self._later.append(Asked(vars(layer), stored, text, line, False))
             self._class(cls, layer, text, line)
             self.function(forward, layer)
 

@@ -34,6 +34,11 @@ _KEEPING = (
 _CHANGING = ("add", "append", "clear", "discard", "extend", "insert", "update")
 # Who asks for attributes by texts.
 _BY_TEXT = ("getattr", "hasattr")
+# Who reads objects as a whole, or by names that are computed.
+_WHOLE = {
+    "__dict__", "asdict", "astuple", "copy", "deepcopy", "dir", "dumps", "fields", "getattr",
+    "replace", "vars",
+}  # fmt: skip
 # What is on top of the stack: the value, how the function says it, and the guard of its name.
 Top: TypeAlias = tuple[Any, str, Guard | None]
 
@@ -121,6 +126,8 @@ class CodeReader:
             if top is not None:
                 self.reading.before.note(dict_of(top[0]))
             return _FOLLOWED
+        if name == "MATCH_CLASS":  # by position
+            self.reading.reads_all = True
         if name == "STORE_GLOBAL":
             self.reading.before.note_name(self.globals, step.argval)
         if name == "STORE_DEREF" and step.argval in self.cells:
@@ -172,6 +179,7 @@ class CodeReader:
         """Texts that may be names."""
         texts = set(_texts(code.co_consts))
         self.reading.names |= texts
+        self.reading.reads_all |= not _WHOLE.isdisjoint(code.co_names)
         if any(name in code.co_names for name in _BY_TEXT):
             self.reading.words |= texts
         if "globals" in code.co_names:

@@ -323,3 +323,29 @@ def test_what_a_layer_sets_counts_where_somebody_may_read_it() -> None:
         found = traced(x).detach().tolist()
         assert found == (layer.linear(x) * scale).detach().tolist()
     assert len(traced.programs()) == 2
+
+
+def test_what_nobody_asks_for_is_not_watched() -> None:
+    class Words:
+        def __init__(self) -> None:
+            self.by_number = [Held(float(i)) for i in range(500)]
+            self.scale = 2.0
+
+    class Reader(nn.Layer):
+        def __init__(self) -> None:
+            self.words = Words()
+
+        def forward(self, x: Any) -> Any:
+            return _scale_of(self.words) * x
+
+    def _scale_of(words: Any) -> Any:
+        return words.scale
+
+    reader, x = Reader(), tl.tensor([1.0])
+    traced = jit.trace(reader)
+    assert traced(x).item() == 2.0
+    assert len(traced.programs()[0].guards.guards) < 20
+    reader.words.by_number.clear()
+    assert traced(x).item() == 2.0 and len(traced.programs()) == 1
+    reader.words.scale = 3.0
+    assert traced(x).item() == 3.0

@@ -67,10 +67,25 @@ class Size:
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        return "None"
+        """The number in this call, while a function is recorded; else that it is not known."""
+        return repr(self._number("repr"))
+
+    def __format__(self, how: str) -> str:
+        return format(self._number("format"), how)
 
     def __hash__(self) -> int:
-        return hash((self.first, self.second, id(self.owner)))
+        number = self._number("hash")
+        return hash((self.first, self.second, id(self.owner)) if number is None else number)
+
+    def _number(self, asked: str) -> Any:
+        """What it is in this call, if there is one: the program is for that number alone then."""
+        for size in () if self.kept is not None else _from_inside_out(self):
+            number_now = getattr(size.owner, "number_now", None)
+            number = None if number_now is None else number_now(size)
+            if number is not None:
+                size.owner.require(size.first, number, "==", True, apply.line(), asked)
+                return number
+        return None
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same size, or comes to be that number: see `Size`."""

@@ -20,11 +20,13 @@ from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
+from .options import check
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
+from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest, with_room
+from .putting_back import Before
 from .python_guards import Change
 from .quick_call import NamedGuard, with_first
-from .reading_code import Reading
+from .reading import Reading
 from .recorded_program import RecordedProgram
 from .recording import Recording, current_recording, says_excluded
 from .signature import argument_names, is_of_another_program, refuse_kept_sizes, signature
@@ -44,6 +46,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         is_enabled: whether calls run as programs; else the function is called.
     """
 
+    _made_by = "trace"
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -59,19 +63,16 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         recompute: bool = False,
     ) -> None:
         """Nothing is recorded before the first call."""
+        check(self._made_by, function, input_spec, on_change)
         functools.update_wrapper(self, function, updated=())
-        if on_change not in ("record", "error"):
-            raise _C.ArgumentError(
-                "must be 'record' or 'error'", op="trace", argument="on_change",
-                got=repr(on_change),
-            )  # fmt: skip
         self.__wrapped__ = function
         self.is_enabled = True
         self.input_spec = None if input_spec is None else tuple(input_spec)
         self.cache_size = integer("trace", "cache_size", cache_size, least=1)
         self._options: dict[str, Any] = {
             "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
-            "capture_as_const": capture_as_const, "on_change": on_change, "opt_level": opt_level,
+            "capture_as_const": capture_as_const, "on_change": on_change,
+            "opt_level": integer(self._made_by, "opt_level", opt_level, least=0),
             "strict": strict, "profiling": profiling, "recompute": recompute,
         }  # fmt: skip
         self._programs: dict[Any, Programs] = {}
@@ -104,7 +105,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         if is_of_another_program(args, kwargs, shapes):
             return self.recorded_form()(*args, **kwargs)
         if (programs := self._programs.get(key)) is None:
-            programs = self._programs[key] = Programs()
+            programs = with_room(self._programs, self.cache_size)[key] = Programs()
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
         fitting, pattern = self._fitting(programs, tensors, shapes)
@@ -226,10 +227,10 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         change: Change | None,
     ) -> Any:
         """Calls the function, and keeps the program that its ops are."""
-        state, why = default_stream.state(), ""
+        state, before, why = default_stream.state(), Before(), ""
         try:
             try:
-                made, found = self._record(programs, tensors, args, kwargs, pattern)
+                made, found = self._record(programs, tensors, args, kwargs, pattern, before)
                 is_right = pattern is None or made.takes(shapes)
                 refuse_kept_sizes(made.listing)
             except Exception as error:
@@ -239,11 +240,13 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                 is_right, why = False, f": {error}"  # perhaps the function's own: it comes again
             if not is_right:  # what it does with sizes takes numbers
                 default_stream.give_back(state)
+                before.put_back()
                 programs.fixed.add(shapes)
                 made, found = self._record(programs, tensors, args, kwargs, None)
                 made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         except Untraceable as reason:
             default_stream.give_back(state)
+            before.put_back()
             self._stop_tracing(programs, str(reason))
             return self.__wrapped__(*args, **kwargs)
         if change is not None:
@@ -265,18 +268,12 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         args: Any,
         kwargs: Any,
         pattern: Pattern | None,
+        before: Before | None = None,
         *,
         is_symbolic: bool = False,
     ) -> tuple[RecordedProgram, Any]:
-        reading = Reading()
-        reading.call(self.__wrapped__, args, kwargs)
-        before = len(reading.tensors)
-        for x in (*args, *kwargs.values()):
-            if not isinstance(x, _C.TensorBase):
-                reading.value(x, "an argument", "")
-        # Those that stand in containers are arguments, others in each call.
-        given = set(map(id, tensors))
-        reading.tensors[before:] = [x for x in reading.tensors[before:] if id(x[1]) not in given]
+        reading = Reading(Before() if before is None else before)
+        reading.call(self.__wrapped__, args, kwargs, tensors)
         # What earlier recordings met will be met again.
         reading.tensors += [pair for one in programs.all() for pair in one.held()]
         names = argument_names(self.__wrapped__, args, kwargs)
@@ -355,6 +352,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             made, _ = self._record(
                 Programs(), tensors, made_args, made_kwargs, pattern, is_symbolic=bool(specs)
             )
+        except Untraceable as reason:
+            raise reason.as_error("concrete") from reason
         finally:
             default_stream.give_back(state)
         given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)

@@ -12,13 +12,13 @@ from typing import Any
 
 from .. import _C
 from ..imperative.levels import stopped, unwrapped
-from ..imperative.trees import PLACE
 from ..static import Program, Scope
 from ..static.copying import Copier
 from ..static.numbers import is_unnamed
 from .errors import FrozenValueWarning
 from .places import ArgumentPlace, HeldPlace, Place, TensorPlace
 from .recorded_program import RecordedProgram
+from .result_names import names_of
 
 
 class ConcreteProgram:
@@ -29,7 +29,8 @@ class ConcreteProgram:
         inputs: the names of its inputs, in the order of the arguments.
         results: the variables that the function returns, by names that say where in what it
             returns: ``result``, ``result(1)`` in a tuple, ``result[0]`` in a list,
-            ``result['loss']`` in a dict.
+            ``result['loss']`` in a dict; `jit.result_names` has them all.
+        structure: what it returns, with marks in the place of tensors.
         states: the tensors that it met beside its arguments, by the names of the states.
     """
 
@@ -47,8 +48,8 @@ class ConcreteProgram:
         self.inputs = tuple(copier.inputs)
         self.states: dict[str, Any] = copier.states
         self.results: dict[str, Any] = {}
-        places = dict(_names_of_results(made.treedef))
-        for name, result in zip(places, made.results, strict=True):
+        self.structure = made.treedef
+        for name, result in zip(names_of(made.treedef), made.results, strict=True):
             if result.place is None:
                 old = made.outputs[result.output]
             else:
@@ -140,17 +141,3 @@ class _Copier(Copier):
             count += 1
             found = f"{base}_{count}"
         return found
-
-
-def _names_of_results(treedef: Any, name: str = "result") -> list[tuple[str, Any]]:
-    """A name for each place of what was returned, in their order."""
-    if treedef is PLACE:
-        return [(name, treedef)]
-    parts: list[tuple[str, Any]] = []
-    if isinstance(treedef, dict):
-        parts = [(f"{name}[{key!r}]", x) for key, x in treedef.items()]
-    elif isinstance(treedef, list):
-        parts = [(f"{name}[{i}]", x) for i, x in enumerate(treedef)]
-    elif isinstance(treedef, tuple):
-        parts = [(f"{name}({i})", x) for i, x in enumerate(treedef)]
-    return [found for part, x in parts for found in _names_of_results(x, part)]

@@ -19,3 +19,10 @@ class FrozenValueWarning(UserWarning):
 
 class Untraceable(Exception):
     """What a function does cannot be a program; its text says why. Nobody outside sees it."""
+
+    def as_error(self, op: str) -> _C.ArgumentError:
+        """The error of who wants a program, and not a result."""
+        return _C.ArgumentError(
+            "the function must be one that can be a program", op=op, got=f"this: {self}",
+            fix="leave that to who calls it",
+        )  # fmt: skip

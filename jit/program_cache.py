@@ -11,6 +11,9 @@ from typing import Any
 
 from .recorded_program import RecordedProgram
 
+# So many kinds of calls are known for each program that is kept.
+_KINDS_PER_PROGRAM = 4
+
 Shapes = tuple[tuple[int, ...], ...]
 Pattern = tuple[tuple[Any, ...], ...]
 
@@ -116,6 +119,17 @@ def forget_oldest(
         for program in dropped:
             group.forget(program)
     return bool(dropped)
+
+
+def with_room(groups: dict[Any, Programs], most: int) -> dict[Any, Programs]:
+    """Programs by signatures, in which there is room for one more.
+
+    A signature holds on to arguments; those whose programs are gone are dropped now and then.
+    """
+    if len(groups) >= _KINDS_PER_PROGRAM * most:
+        for key in [key for key, group in list(groups.items()) if not group.all()]:
+            groups.pop(key, None)
+    return groups
 
 
 def explained(programs: Sequence[RecordedProgram], reasons: Sequence[str]) -> str:

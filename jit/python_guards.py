@@ -7,8 +7,10 @@ is.
 
 from __future__ import annotations
 
+from array import array
+from collections import deque
 from collections.abc import Mapping
-from types import CellType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,15 +97,30 @@ def snapshot(x: Any, around: frozenset[int] = frozenset()) -> Snapshot | ArraySn
         x: the value.
         around: the containers that it is in, which may be in itself.
     """
-    if isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray) and (x.dtype.kind != "O" or x.ndim == 0):
         return ArraySnapshot(x)
-    is_looked_into = is_container(x) and id(x) not in around and len(around) < _DEEPEST
+    is_looked_into = (
+        (is_container(x) or isinstance(x, np.ndarray))
+        and id(x) not in around
+        and len(around) < _DEEPEST
+    )
     return Snapshot(x, around) if is_looked_into else None
 
 
 def is_same_value(x: Any, was: Any) -> bool:
-    """Whether it is the same object, or a plain value that is equal."""
-    return x is was or (type(x) is type(was) and is_plain(x) and _is_equal(x, was))
+    """Whether it is the same object, or one that says all that it is and is equal."""
+    if x is was:
+        return True
+    if type(x) is not type(was):
+        return False
+    if type(x) is tuple and len(x) == len(was):
+        return all(map(is_same_value, x, was))
+    return is_plain(x) and _is_equal(x, was)
+
+
+def is_fixed(x: Any) -> bool:
+    """Whether nothing in it can change."""
+    return is_plain(x) or (type(x) is tuple and all(map(is_fixed, x)))
 
 
 def _is_equal(x: Any, y: Any) -> bool:
@@ -118,8 +135,8 @@ def _same_array(x: Any, y: Any) -> bool:
     return bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
 
 
-class Slots:
-    """The attributes of an object that keeps them in slots, as a dict has them."""
+class Fields:
+    """Attributes that an object keeps in no dict, in slots say, as a dict has them."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -127,6 +144,14 @@ class Slots:
     def get(self, name: str, missing: Any) -> Any:
         """What the attribute is."""
         return getattr(self.owner, name, missing)
+
+
+class Variable(Fields):
+    """The value of a context variable, as a dict has it."""
+
+    def get(self, name: str, missing: Any) -> Any:
+        """What it is here."""
+        return self.owner.get(missing)
 
 
 class Guard:
@@ -139,9 +164,10 @@ class Guard:
         line: where it is read.
         was: what it was.
         told: that in a message.
+        is_guessed: nobody has been seen to read it; it counts if the function leaves it alone.
     """
 
-    __slots__ = ("holder", "line", "name", "snap", "text", "told", "was")
+    __slots__ = ("holder", "is_guessed", "line", "name", "snap", "text", "told", "was")
 
     def __init__(self, holder: Any, name: str, text: str, line: str) -> None:
         self.holder = holder
@@ -151,10 +177,11 @@ class Guard:
         self.was = self.now()
         self.told = shown(self.was)  # what is in it may be another by the time that this is said
         self.snap: Snapshot | ArraySnapshot | None = None
+        self.is_guessed = False
 
     def look_inside(self) -> None:
         """From now on what is in a container counts, too."""
-        if self.snap is None:
+        if self.snap is None and not is_fixed(self.was):
             self.snap = snapshot(self.was)
 
     def now(self) -> Any:
@@ -168,7 +195,7 @@ class Guard:
 
     def is_value(self) -> bool:
         """Whether it is of interest what it was, and not only which object."""
-        return is_plain(self.was) or (is_container(self.was) and self.snap is not None)
+        return is_fixed(self.was) or (is_container(self.was) and self.snap is not None)
 
     def __repr__(self) -> str:
         return f"{self.text} was {self.told} ({self.line})"
@@ -191,15 +218,15 @@ def shown(x: Any) -> str:
         if len(x) > _MOST_SHOWN or not all(is_plain(item) for item in items):
             return f"a {type(x).__name__} of {len(x)}"
     elif not is_plain(x):
-        name = getattr(x, "__qualname__", None)
-        return name if isinstance(name, str) else f"another {type(x).__name__}"
+        is_named = isinstance(x, (type, FunctionType, MethodType, BuiltinFunctionType))
+        return str(x.__qualname__) if is_named else f"another {type(x).__name__}"
     text = repr(x)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def is_container(x: Any) -> bool:
     """Whether it is looked into."""
-    return isinstance(x, (list, tuple, set, frozenset, dict))
+    return isinstance(x, (list, tuple, set, frozenset, dict, deque, bytearray, array))
 
 
 class Guards:
@@ -214,13 +241,18 @@ class Guards:
         self._quick = [(g.holder.get, g.name, g.was, g) for g in quick]
         self._slow = [g for g in guards if not (g.snap is None and isinstance(g.holder, Mapping))]
 
-    def by_kind(self) -> tuple[list[Any], list[Any], list[Guard]]:
-        """Names in dicts with what they were, cells with what they held, and all other guards."""
+    def by_kind(self) -> tuple[list[Any], list[Any], list[Any], list[Guard]]:
+        """What is the same object as before: in dicts, in cells, in fields; and all others."""
         named = [(guard.holder, name, was) for _, name, was, guard in self._quick]
-        is_cell = {g: g.snap is None and isinstance(g.holder, CellType) for g in self._slow}
-        cells = [(g.holder, g.was) for g in self._slow if is_cell[g] and g.was is not MISSING]
-        others = [g for g in self._slow if not (is_cell[g] and g.was is not MISSING)]
-        return named, cells, others
+        cells, fields, others = [], [], []
+        for g in self._slow:
+            if g.snap is None and isinstance(g.holder, CellType) and g.was is not MISSING:
+                cells.append((g.holder, g.was))
+            elif g.snap is None and type(g.holder) is Fields and g.was is not MISSING:
+                fields.append((g.holder.owner, g.name, g.was))
+            else:
+                others.append(g)
+        return named, cells, fields, others
 
     def first_changed(self) -> Guard | None:
         """The first guard that does not hold; None: all do."""

@@ -68,12 +68,12 @@ def quick_call(
     given = _said_arguments(program, args)
     if state is None or given is None:
         return None
-    named, cells, others = program.guards.by_kind()
+    named, cells, fields, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
     return _C.QuickCall(
         program.op,
         given,
-        ((*own, *named), cells, others),
+        ((*own, *named), cells, fields, others),
         MISSING,
         state,
         [place.said() for place in program.places],

@@ -1,180 +1,49 @@
-"""What a function reads of Python's state, found in its byte code before it runs.
+"""Follows what a function reads of Python's state through its byte code.
 
-Names are followed from globals, closures and `self` along attributes, into the user's own functions
-and layers. What is found are guards, and the tensors that the function may meet.
+Names are followed from globals, closures, imports and `self` along attributes, into the user's own
+functions and layers. What is found are guards, and the tensors that the function may meet; a value
+that goes elsewhere escapes, and is looked into as a whole (`reading.py`).
 """
 
 from __future__ import annotations
 
 import dis
-import functools
-import inspect
-import os
-import sysconfig
-from collections.abc import Mapping, Sequence
-from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any, TypeAlias
-
-import numpy as np
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import CodeType, FunctionType, MemberDescriptorType, MethodDescriptorType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import _C
 from ..nn import Layer
 from ..optim import Optimizer
-from .bound_methods import ATTRIBUTE
-from .python_guards import MISSING, Guard, Slots, is_container, is_plain
+from .python_guards import MISSING, Fields, Guard, is_container
+from .users import dict_of, is_ours, is_users
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-_NOT_USERS = tuple(
-    {_PACKAGE, *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib"))}
-)
+if TYPE_CHECKING:
+    from .reading import Reading
+
 _LOADS = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
 # After these the same value is on top of the stack.
 _KEEPING = (
     "PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG", "RESUME", "COPY_FREE_VARS", "COPY", "DUP_TOP",
     "NOT_TAKEN",
 )  # fmt: skip
-_DEEPEST = 6
 # What is called to change a container, whatever is in it.
 _CHANGING = ("add", "append", "clear", "discard", "extend", "insert", "update")
+# Who asks for attributes by texts.
+_BY_TEXT = ("getattr", "hasattr")
+# Who reads objects as a whole, or by names that are computed.
+_WHOLE = {
+    "__dict__", "asdict", "astuple", "copy", "deepcopy", "dir", "dumps", "fields", "getattr",
+    "replace", "vars",
+}  # fmt: skip
 # What is on top of the stack: the value, how the function says it, and the guard of its name.
 Top: TypeAlias = tuple[Any, str, Guard | None]
 
 
-def is_users(code: CodeType) -> bool:
-    """Whether it is code of the user's program: of no package that is installed."""
-    return not code.co_filename.startswith((*_NOT_USERS, "<frozen", "<string"))
-
-
-class Reading:
-    """What a function reads.
-
-    Attributes:
-        guards: names and what they were.
-        tensors: those that were found, by a name for people.
-        reads_gradients: whether it asks for the `grad` of something.
-    """
-
-    def __init__(self) -> None:
-        self.guards: list[Guard] = []
-        self.tensors: list[tuple[str, Any]] = []
-        self.reads_gradients = False
-        self._guards: dict[Any, Guard] = {}
-        self._given: Mapping[str, Any] = {}
-        self._seen: set[Any] = set()
-        self._held: list[Any] = []  # so that no other object gets the id of one that was seen
-
-    def _is_new(self, *parts: Any) -> bool:
-        key = tuple(map(id, parts))
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        self._held.append(parts)
-        return True
-
-    def guard(self, holder: Any, name: str, text: str, line: str, *, whole: bool = False) -> Guard:
-        """Notes what a name is; `whole`: of a container, what is in it too."""
-        key = (id(holder.owner) if isinstance(holder, Slots) else id(holder), name)
-        if key not in self._guards:
-            self._guards[key] = Guard(holder, name, text, line)
-            self.guards.append(self._guards[key])
-        if whole:
-            self._guards[key].look_inside()
-        return self._guards[key]
-
-    def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Reads what is called, and what its code asks of objects among the arguments."""
-        try:
-            given = inspect.signature(function).bind(*args, **kwargs).arguments
-        except (TypeError, ValueError):  # it will say so itself
-            given = {}
-        self._given = {name: x for name, x in given.items() if _is_object(x)}
-        self.function(function)
-        self._given = {}
-
-    def function(self, function: Any, instance: Any = MISSING, name: str = "") -> None:
-        """Reads a function, a method, or what is called like one."""
-        if isinstance(function, MethodType):
-            self.function(function.__func__, function.__self__)
-        elif isinstance(function, functools.partial):
-            self.function(function.func)
-            for value in (*function.args, *function.keywords.values()):
-                self.value(value, "an argument", name)
-        elif isinstance(function, FunctionType):
-            if is_users(function.__code__) and self._is_new(function, instance):
-                given, self._given = self._given, {}  # which are the first one's
-                _Code(self, function, instance, given).read(function.__code__)
-                for value in (
-                    *(function.__defaults__ or ()),
-                    *(function.__kwdefaults__ or {}).values(),
-                ):
-                    self.value(value, f"a default of {function.__name__}", name)
-        elif isinstance(function, Layer):
-            self.layer(function, "self", name)
-        elif hasattr(function, "__wrapped__"):
-            self.function(function.__wrapped__, instance)
-        elif not isinstance(function, type):
-            call = inspect.getattr_static(type(function), "__call__", None)
-            if isinstance(call, FunctionType):
-                self.function(call, function)
-
-    def value(self, x: Any, text: str, line: str, depth: int = 0) -> None:
-        """Looks into a value that the function has got hold of."""
-        if is_plain(x) or isinstance(x, (type, ModuleType)) or depth > _DEEPEST:
-            return
-        if isinstance(x, _C.TensorWrapper):
-            if self._is_new(x):
-                self.tensors.append((text, x))
-        elif isinstance(x, Layer):
-            self.layer(x, text, line)
-        elif isinstance(x, Optimizer):
-            self.optimizer(x, text, line)
-        elif is_container(x):
-            if self._is_new(x):
-                items: Any = x.items() if isinstance(x, dict) else enumerate(x)
-                for key, item in items:
-                    self.value(item, f"{text}[{key!r}]", line, depth + 1)
-        elif callable(x):
-            self.function(x, name=line)
-
-    def layer(self, layer: Any, text: str, line: str) -> None:
-        """Reads a layer: what its code reads, or, of one of this package, all that it holds."""
-        if not self._is_new(layer):
-            return
-        forward = inspect.getattr_static(type(layer), "forward", None)
-        is_own = isinstance(forward, FunctionType) and is_users(forward.__code__)
-        # What its code sets counts where it is read.
-        cls: Any = type(layer)
-        stored = _stored_by(cls) if is_own else frozenset()
-        for name in list(vars(layer)):
-            x = vars(layer)[name]
-            if name == ATTRIBUTE:
-                continue
-            if name not in stored:
-                self.guard(vars(layer), name, f"{text}.{name}", line, whole=True)
-            self.value(x, f"{text}.{name}", line)
-        if "training" not in vars(layer):
-            self.guard(vars(layer), "training", f"{text}.training", line)
-        if is_own:
-            self.function(forward, layer)
-
-    def optimizer(self, optimizer: Any, text: str, line: str) -> None:
-        """Reads an optimiser: its settings, its parameters and its state."""
-        if not self._is_new(optimizer):
-            return
-        counted = getattr(optimizer, "counted", ())
-        for name, x in list(vars(optimizer).items()):
-            if name in counted:
-                continue
-            self.guard(vars(optimizer), name, f"{text}.{name}", line, whole=True)
-            self.value(x, f"{text}.{name}", line)
-
-
-def _is_object(x: Any) -> bool:
-    """Whether it has attributes that a function may depend on."""
-    return not (is_plain(x) or is_container(x) or isinstance(x, (_C.TensorBase, np.ndarray)))
-
-
-class _Code:
+class CodeReader:
     """Follows names through the byte code of one function."""
 
     def __init__(
@@ -198,6 +67,9 @@ class _Code:
         """All that the code, and functions that are written in it, read."""
         line = code.co_firstlineno
         top: Top | None = None
+        self._code = code
+        self._bindings = _bindings(code)
+        self._note_texts(code, f"{code.co_filename}:{line}")
         for step in dis.get_instructions(code):
             line = _line_of(step, line)
             place = f"{code.co_filename}:{line}"
@@ -219,11 +91,14 @@ class _Code:
                     self.reading.function(function, self.instance)
 
     _followed: Top | None = None
+    _constants: tuple[Any, Any] = (0, None)
+    _module: ModuleType | None = None
 
     def _step(self, step: Any, top: Any, place: str) -> Any:
         name = step.opname
         self._followed = None
         if name in ("LOAD_ATTR", "LOAD_METHOD"):
+            self.reading.names.add(step.argval)
             if step.argval == "grad":
                 self.reading.reads_gradients = True
             if top is None:
@@ -244,12 +119,19 @@ class _Code:
         if name in ("STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
             return self._stored(step, top)
         if name == "STORE_FAST":
-            if top is not None:
-                self.known[step.argval] = top
-                return _FOLLOWED
-            self.known.pop(step.argval, None)
+            return self._bound(step.argval, top)
+        if name in ("LOAD_CONST", "IMPORT_NAME", "IMPORT_FROM"):
+            return self._imported(step, place)
         if name in ("STORE_ATTR", "DELETE_ATTR"):
+            if top is not None:
+                self.reading.before.note(dict_of(top[0]))
             return _FOLLOWED
+        if name == "MATCH_CLASS":  # by position
+            self.reading.reads_all = True
+        if name == "STORE_GLOBAL":
+            self.reading.before.note_name(self.globals, step.argval)
+        if name == "STORE_DEREF" and step.argval in self.cells:
+            self.reading.before.note_name(self.cells[step.argval], step.argval)
         if name in _KEEPING:
             self._followed = top
             return _FOLLOWED
@@ -258,13 +140,51 @@ class _Code:
     def _stored(self, step: Any, top: Top | None) -> Any:
         """Two steps in one, as Python 3.13 has them."""
         first, second = step.argval
-        self.known.pop(first, None)
-        if top is not None:
-            self.known[first] = top
+        stored = self._bound(first, top)
         if step.opname == "STORE_FAST_STORE_FAST":
             self.known.pop(second, None)
-            return None if top is None else _FOLLOWED
+            return stored
+        if top is not None and stored is not _FOLLOWED:
+            self._escapes(top, "")
         return self.known.get(second)
+
+    def _bound(self, name: str, top: Top | None) -> Any:
+        """A name is a value from here on, and in other steps of a loop, or branches, another."""
+        self.known.pop(name, None)
+        if top is None:
+            return None
+        self.known[name] = top
+        return _FOLLOWED if self._bindings[name] == 1 else None
+
+    def _imported(self, step: Any, place: str) -> Any:
+        """Modules that a function imports, and what it takes of them."""
+        name = step.opname
+        if name == "LOAD_CONST":
+            self._constants = (self._constants[-1], step.argval)
+            return None
+        if name == "IMPORT_NAME":
+            level, taken = self._constants
+            said = "." * level + step.argval if isinstance(level, int) else step.argval
+            self._module = _module(said, self.globals, is_whole=bool(taken))
+            return None if self._module is None else (self._module, step.argval, None)
+        if (module := self._module) is None:
+            return None
+        found = self._attribute((module, module.__name__, None), step.argval, place)
+        inner = sys.modules.get(f"{module.__name__}.{step.argval}")
+        if not self._constants[1]:  # the next part of `import a.b.c as d`
+            self._module = inner
+        return found if found is not None or inner is None else (inner, step.argval, None)
+
+    def _note_texts(self, code: CodeType, place: str) -> None:
+        """Texts that may be names."""
+        texts = set(_texts(code.co_consts))
+        self.reading.names |= texts
+        self.reading.reads_all |= not _WHOLE.isdisjoint(code.co_names)
+        if any(name in code.co_names for name in _BY_TEXT):
+            self.reading.words |= texts
+        if "globals" in code.co_names:
+            for name in sorted(texts & set(self.globals)):
+                self._escapes(_top(self.reading.guard(self.globals, name, name, place)), place)
 
     def _global(self, name: str, place: str) -> Any:
         if name not in self.globals:
@@ -274,10 +194,11 @@ class _Code:
     def _attribute(self, top: Top, name: str, place: str) -> Any:
         owner, text, guard = top
         text = f"{text}.{name}"
+        self.reading.before.note(owner)
         if is_container(owner) and name not in _CHANGING and guard is not None:
             guard.look_inside()
         if isinstance(owner, ModuleType):
-            if owner.__name__.partition(".")[0] == __name__.partition(".")[0]:
+            if is_ours(owner.__name__):
                 return None
             return _top(self.reading.guard(vars(owner), name, text, place))
         if isinstance(owner, _C.TensorBase):
@@ -285,7 +206,10 @@ class _Code:
             return None
         if isinstance(owner, (Layer, Optimizer)):
             self.reading.value(owner, top[1], place)
-        held: Any = getattr(owner, "__dict__", None)
+        if name == "__class__":
+            return type(owner), text, None
+        held = dict_of(owner)
+        self.reading.before.note(held)
         if held is not None and not isinstance(owner, type) and name in held:
             return _top(self.reading.guard(held, name, text, place))
         if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
@@ -293,41 +217,51 @@ class _Code:
         for cls in owner.__mro__ if isinstance(owner, type) else type(owner).__mro__:
             if name not in vars(cls):
                 continue
-            found = self.reading.guard(vars(cls), name, text, place)
+            found = self.reading.guard(self.reading.held_by(cls), name, text, place)
             value = found.was
             if isinstance(value, MemberDescriptorType):  # of __slots__
-                return _top(self.reading.guard(Slots(owner), name, text, place))
+                return _top(self.reading.guard(Fields(owner), name, text, place))
             if held is not None and not isinstance(owner, type):
                 self.reading.guard(held, name, text, place)  # nothing, as yet
-            return self._of_class(owner, value, text, found)
+            return self._of_class(top, value, text, found, place)
+        self._escapes(top, place)  # its class may answer for it
         return None
 
-    def _of_class(self, owner: Any, value: Any, text: str, guard: Guard) -> Any:
+    def _of_class(self, top: Top, value: Any, text: str, guard: Guard, place: str) -> Any:
+        owner = top[0]
         if isinstance(value, property):
-            self.reading.function(value.fget, owner)
+            self._followed_into(value.fget, owner, top, place)
             return None
+        if isinstance(value, classmethod) and not isinstance(owner, type):
+            owner = type(owner)
         if isinstance(value, (staticmethod, classmethod)):
             value = value.__func__
         if isinstance(value, FunctionType):
-            self.reading.function(value, owner)
+            self._followed_into(value, owner, top, place)
+            return None
+        if hasattr(type(value), "__get__") and not isinstance(owner, type):
+            is_change = isinstance(value, MethodDescriptorType) and value.__name__ in _CHANGING
+            if not (is_change and is_container(owner)):
+                self._escapes(top, place)
+            self.reading.value(value, text, place)
             return None
         return value, text, guard
 
-    def _escapes(self, top: Top, place: str) -> None:
+    def _followed_into(self, function: Any, owner: Any, top: Top, place: str) -> None:
+        """A function of the user's is read with its instance; another may ask for anything."""
+        if isinstance(function, FunctionType) and is_users(function.__code__):
+            self.reading.function(function, owner)
+        else:
+            self._escapes(top, place)
+
+    def _escapes(self, top: Top | None, place: str) -> None:
         """A value goes where its attributes are not followed: all that it holds counts."""
+        if top is None:
+            return
         value, text, guard = top
         if guard is not None:
             guard.look_inside()
         self.reading.value(value, text, place)
-        held = getattr(value, "__dict__", None)
-        is_object = held is not None and not isinstance(
-            value, (type, ModuleType, FunctionType, Layer, Optimizer, _C.TensorBase)
-        )
-        if is_object and _is_of_user(type(value)) and self.reading._is_new(value, held):
-            assert held is not None
-            for name, x in list(held.items()):
-                self.reading.guard(held, name, f"{text}.{name}", place, whole=True)
-                self.reading.value(x, f"{text}.{name}", place)
 
 
 _FOLLOWED: Any = object()
@@ -344,24 +278,28 @@ def _line_of(step: Any, line: int) -> int:
     return step.starts_line or line  # Python 3.10
 
 
-@functools.cache
-def _stored_by(cls: type) -> frozenset[str]:
-    """The attributes that functions of a class set, but for those that make an instance."""
-    functions = [
-        function
-        for base in cls.__mro__
-        for name, function in vars(base).items()
-        if isinstance(function, FunctionType) and name not in ("__init__", "build")
-    ]
-    users = [function for function in functions if is_users(function.__code__)]
-    return frozenset(
-        step.argval
-        for function in users
-        for step in dis.get_instructions(function)
-        if step.opname == "STORE_ATTR"
-    )
+def _bindings(code: CodeType) -> Counter[str]:
+    """How often names are bound to values."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    found = Counter(code.co_varnames[:count])
+    for step in dis.get_instructions(code):
+        if step.opname.startswith("STORE_FAST"):
+            found.update(step.argval[:1] if isinstance(step.argval, tuple) else [step.argval])
+    return found
 
 
-def _is_of_user(cls: type) -> bool:
-    functions = [x for x in vars(cls).values() if isinstance(x, FunctionType)]
-    return any(is_users(f.__code__) for f in functions)
+def _texts(constants: Sequence[Any]) -> Iterator[str]:
+    for x in constants:
+        if isinstance(x, tuple):
+            yield from _texts(x)
+        elif isinstance(x, str) and x.isidentifier():
+            yield x
+
+
+def _module(name: str, names: Mapping[str, Any], *, is_whole: bool) -> ModuleType | None:
+    """A module that a function imports, if it is there; `is_whole`: not the package around it."""
+    try:
+        full = importlib.util.resolve_name(name, names.get("__package__"))
+    except (ImportError, ValueError):
+        return None
+    return sys.modules.get(full if is_whole else full.partition(".")[0])

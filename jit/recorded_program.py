@@ -21,7 +21,7 @@ from ..transforms.checkpoint import checkpoint
 from .errors import Untraceable
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .python_guards import Change, Guards, shown
-from .reading_code import Reading
+from .reading import Reading
 from .recording import Recording
 from .signature import refuse_sizes
 from .touched import Read, same_elements, shown_elements
@@ -72,7 +72,7 @@ class RecordedProgram:
         self.is_tried = False  # whether calls can go the quick way
         self.order = next(_made)
         self.names: list[str] = []  # of the arguments
-        self.guards = Guards(reading.guards)
+        self.guards = Guards([g for g in reading.guards if not g.is_guessed or g.holds()])
         self.listing = recording.program
         self.outputs: list[int] = []
         self._shadows: list[Any] = []

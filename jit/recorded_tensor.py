@@ -64,6 +64,12 @@ class RecordedListing(Program):
             gc.collect()  # what waits for the collector is kept by nobody
         return next((line for reference, line in self._sizes if reference() is not None), None)
 
+    def number_now(self, size: Size) -> Any:
+        """What a size is in the call that is recorded; None: there is no such call."""
+        if self.recording is None or self.recording.is_symbolic:
+            return None
+        return self._known(self.expression((size.first, size.second)))
+
     def symbol(self, number: int) -> Any:
         """What stands for a variable: with its value, while the program is recorded."""
         if self.recording is None:

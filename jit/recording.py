@@ -266,11 +266,17 @@ class Recording:
         return value
 
     def refer(self, x: Any) -> RecordedTensor:
-        """The variable that a tensor-like of the function is; an array is a constant."""
+        """The variable that a tensor-like of the function is; an array is a constant.
+
+        Raises:
+            Untraceable: it is around a variable, or another kind of value: no program makes it.
+        """
         part = x
         for part in layers(x):
             if isinstance(part, RecordedTensor) and part.listing is self.program:
                 return part.stopped() if part is x else part
+        if not isinstance(part, _C.RawTensor):
+            raise Untraceable(f"it leaves a {type(part).__name__} behind, which it made")
         return self.take(part)
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
@@ -22,6 +20,8 @@ from ..static.compiled import CompiledProgram
 from .compiled_function import CompiledFunction
 from .concrete_program import ConcreteProgram
 from .for_inference import ForInference
+from .result_names import arranged, names_of
+from .result_names import path_of as path_of_result
 
 # Before the names of states that are not learnt.
 _BUFFER = "buffer:"
@@ -47,7 +47,7 @@ def save(
     """Writes a layer or a function as a program with its parameters, which runs without its code.
 
     Args:
-        function: a layer, a function, or one that is traced.
+        function: a layer, a function, or one that is traced; a layer's `forward` may be.
         path: the file.
         input_spec: an `InputSpec`, or a tensor like it, for each argument. None: of a function
             that is traced, the call that was recorded last; sizes that were unknown there are.
@@ -83,9 +83,20 @@ def save(
             got=type(for_inference).__name__,
         )  # fmt: skip
     path = path_of(path, "save")
-    compiled = function if isinstance(function, CompiledFunction) else CompiledFunction(function)
-    concrete = compiled.concrete(*(() if input_spec is None else tuple(input_spec)))
+    if input_spec is not None and not isinstance(input_spec, (list, tuple)):
+        raise _C.ArgumentError(
+            "must be a list of InputSpec, or of tensors like the arguments", op="save",
+            argument="input_spec", got=f"a {type(input_spec).__name__}", fix="put it into a list",
+        )  # fmt: skip
+    compiled = _compiled(function, input_spec)
+    concrete = compiled.concrete(*(() if input_spec is None else input_spec))
     return write(concrete, path, for_inference, _names_in(compiled.__wrapped__))
+
+
+def _compiled(function: Any, input_spec: Sequence[Any] | None) -> CompiledFunction:
+    """What knows the calls of a function, or of a layer."""
+    own = function.forward if isinstance(function, Layer) and input_spec is None else function
+    return own if isinstance(own, CompiledFunction) else CompiledFunction(function)
 
 
 def _names_in(function: Any) -> dict[int, str]:
@@ -102,11 +113,18 @@ def write(
     names: Mapping[int, str] = MappingProxyType({}),
 ) -> DumpInfo:  # fmt: skip
     """Writes a program with the values that its states have by now, under their names."""
+    outputs = names_of(concrete.structure, with_plain=True)
+    if not outputs:
+        raise _C.ArgumentError(
+            "a function that is saved must return a tensor", op="save",
+            got=repr(concrete.structure), fix="return what it computes",
+        )  # fmt: skip
     if for_inference is not False:
         options = ForInference() if for_inference is True else for_inference
-        inferring, results = options.apply(concrete)
+        inferring, found = options.apply(concrete)
+        results = dict(zip(outputs, found.values(), strict=True))
         replace_file(path_of(path, "save"), program_file.write(inferring, results))
-        return DumpInfo(len(inferring.steps()), concrete.inputs, tuple(results), ())
+        return DumpInfo(len(inferring.steps()), concrete.inputs, tuple(outputs), ())
     program = concrete.program
     weights, learnt = {}, []
     for name, tensor in concrete.states.items():
@@ -123,9 +141,10 @@ def write(
             if not name.startswith(_BUFFER):
                 program.rename(number, _BUFFER + name)
             weights[_BUFFER + name.removeprefix(_BUFFER)] = stopped(unwrapped(tensor))
-    data = program_file.write(program, dict(concrete.numbers()), weights)
+    numbers = dict(zip(outputs, concrete.numbers().values(), strict=True))
+    data = program_file.write(program, numbers, weights)
     replace_file(path_of(path, "save"), data)
-    return DumpInfo(len(program.steps()), concrete.inputs, tuple(concrete.results), tuple(learnt))
+    return DumpInfo(len(program.steps()), concrete.inputs, tuple(outputs), tuple(learnt))
 
 
 def load(path: str | PathLike[str]) -> TranslatedLayer:
@@ -182,7 +201,7 @@ class TranslatedLayer(Layer):
                 self._states.append(parameter)
         changes = program.assigned()
         self._assigned = list(changes)
-        self._paths = [_path(name) for name in results]
+        self._paths = [path_of_result(name) for name in results]
         asked = [program.symbol(n) for n in (*results.values(), *changes.values())]
         compiled, numbers = CompiledProgram(program).optimised(asked)
         roles = [role for _, role, _ in compiled.variables()]
@@ -199,46 +218,20 @@ class TranslatedLayer(Layer):
         """The buffers, likewise."""
         yield from self.buffers_by_name.items()
 
-    def forward(self, *xs: Any) -> Any:
-        """Runs the program."""
-        if len(xs) != len(self.inputs):
+    def forward(self, *xs: Any, **named: Any) -> Any:
+        """Runs the program.
+
+        Raises:
+            ArgumentError: the arguments are not as many as it takes, or have other names.
+        """
+        given = [*xs, *(named[name] for name in self.inputs[len(xs) :] if name in named)]
+        if len(given) != len(self.inputs) or len(given) != len(xs) + len(named):
+            told = ", ".join([f"{len(xs)} arguments", *named])
             raise _C.ArgumentError(
-                f"takes {', '.join(self.inputs) or 'nothing'}", op="TranslatedLayer",
-                got=f"{len(xs)} arguments",
-            )  # fmt: skip
-        found = self._op(*map(unwrapped, xs), *map(unwrapped, self._states))
+                f"takes {', '.join(self.inputs) or 'nothing'}", op="TranslatedLayer", got=told
+            )
+        found = self._op(*map(unwrapped, given), *map(unwrapped, self._states))
         count = len(self._paths)
         for state, value in zip(self._assigned, found[count:], strict=True):
             _C.set_value(self._states[self._numbers[state]], stopped(value))
-        return _arranged(list(zip(self._paths, map(Tensor, found[:count]), strict=True)))
-
-
-_PART = re.compile(r"\((\d+)\)|\[([^\]]*)\]")
-
-
-def _path(name: str) -> tuple[tuple[str, Any], ...]:
-    """Where a result stands: the kinds of the containers, and the keys in them."""
-    parts: list[tuple[str, Any]] = []
-    for index, key in _PART.findall(name.removeprefix("result")):
-        if index:
-            parts.append(("tuple", int(index)))
-        else:
-            value = ast.literal_eval(key)
-            parts.append(("list" if isinstance(value, int) else "dict", value))
-    return tuple(parts)
-
-
-def _arranged(rows: list[tuple[tuple[tuple[str, Any], ...], Any]]) -> Any:
-    """Results in the containers that their paths say."""
-    if len(rows) == 1 and not rows[0][0]:
-        return rows[0][1]
-    if not rows:
-        return ()
-    kind = rows[0][0][0][0]
-    groups: dict[Any, list[Any]] = {}
-    for path, value in rows:
-        groups.setdefault(path[0][1], []).append((path[1:], value))
-    made = {key: _arranged(group) for key, group in groups.items()}
-    if kind == "dict":
-        return made
-    return tuple(made.values()) if kind == "tuple" else list(made.values())
+        return arranged(list(zip(self._paths, map(Tensor, found[:count]), strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType, MethodType
@@ -23,6 +24,8 @@ from .signature import signature
 
 class StaticFunction(CompiledFunction):
     """A function whose source was converted, and which runs as programs; made by `to_static`."""
+
+    _made_by = "to_static"
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         """Nothing is read before the first call."""
@@ -74,9 +77,7 @@ class StaticFunction(CompiledFunction):
         Raises:
             ConversionError: it cannot be part of a program.
         """
-        found = converted(plain_function(self.__wrapped__))
-        bound = instance_of(self.__wrapped__)
-        return partial(_run, found if bound is None else MethodType(found, bound))
+        return partial(_run, _converted_form(self.__wrapped__))
 
     @property
     def code(self) -> str:
@@ -94,13 +95,27 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
 
+def _converted_form(function: Any) -> Callable[..., Any]:
+    """What is called in the place of a function, a method, or an object that is called like one."""
+    if isinstance(function, partial):
+        return partial(_converted_form(function.func), *function.args, **function.keywords)
+    found, bound = converted(plain_function(function)), instance_of(function)
+    return found if bound is None else MethodType(found, bound)
+
+
 def instance_of(function: Any) -> Any:
     """What a method is bound to, which may have become a program before; None: nothing."""
     inner = getattr(function, "__func__", function)
     bound = getattr(function, "__self__", None)
     if bound is None and isinstance(inner, CompiledFunction):
         return instance_of(inner.__wrapped__)
-    return bound
+    return function if bound is None and _called_as(function) is not None else bound
+
+
+def _called_as(x: Any) -> FunctionType | None:
+    """The function of its class by which an object is called; None: it is none of Python's."""
+    call = None if isinstance(x, type) else inspect.getattr_static(type(x), "__call__", None)
+    return call if isinstance(call, FunctionType) else None
 
 
 def plain_function(function: Any) -> FunctionType:
@@ -112,10 +127,14 @@ def plain_function(function: Any) -> FunctionType:
     inner = getattr(function, "__func__", function)
     if isinstance(inner, CompiledFunction):
         return plain_function(inner.__wrapped__)
+    if isinstance(inner, partial):
+        return plain_function(inner.func)
+    inner = _called_as(inner) or inner
     if not isinstance(inner, FunctionType):
         raise refusal(
-            "what is converted must be a function that is written in Python", "<none>", 0,
-            "wrap it: to_static(lambda x: f(x))", got=f"a {type(function).__name__}",
+            "what is converted must be a function that is written in Python", "", 0,
+            "wrap it: to_static(lambda x: f(x))",
+            got=f"{getattr(function, '__name__', '')}, a {type(function).__name__}".lstrip(", "),
         )  # fmt: skip
     return inner
 
@@ -136,8 +155,8 @@ def to_static(
     taken. What cannot be said in a program is refused, with its line and another way to write it.
 
     Args:
-        function: a function, a method, a lambda, or a layer, whose `forward` is converted; None:
-            a decorator is returned.
+        function: a function, a method, a lambda, a partial, an object that is called like one,
+            or a layer, whose `forward` is converted; None: a decorator is returned.
         input_spec: what is known of the arguments; as `trace` has it.
         cache_size: how many programs are kept.
         opt_level: of the passes, as `static.CompiledProgram` has it.

@@ -20,18 +20,16 @@ inline std::vector<Object> objects_in(PyObject* tuple) {
 
 class QuickGuards {
  public:
-  // (((mapping, name, was), ...), ((cell, was), ...), (guard, ...)); `missing` stands for nothing.
+  // (((mapping, name, was), ...), ((cell, was), ...), ((object, attribute, was), ...), (guard,
+  // ...)); `missing` stands for nothing.
   QuickGuards(PyObject* said, PyObject* missing) : missing_(Object::share(missing)) {
-    for (const Object& item : objects_in(item_of(said, 0))) {
-      named_.push_back({Object::share(item_of(item.get(), 0)),
-                        Object::share(item_of(item.get(), 1)),
-                        Object::share(item_of(item.get(), 2))});
-    }
+    named_ = named_in(item_of(said, 0));
+    fields_ = named_in(item_of(said, 2));
     for (const Object& item : objects_in(item_of(said, 1))) {
       cells_.push_back(
           {Object::share(item_of(item.get(), 0)), Object::share(item_of(item.get(), 1))});
     }
-    others_ = objects_in(item_of(said, 2));
+    others_ = objects_in(item_of(said, 3));
   }
 
   bool hold() const {
@@ -40,6 +38,14 @@ class QuickGuards {
     }
     for (const auto& [cell, was] : cells_) {
       if (PyCell_GET(cell.get()) != was.get()) return false;
+    }
+    for (const Named& field : fields_) {
+      const Object found = Object::steal(PyObject_GetAttr(field.holder.get(), field.name.get()));
+      if (found.get() == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
+        PyErr_Clear();
+      }
+      if (found.get() != field.was.get()) return false;
     }
     for (const Object& guard : others_) {
       const Object found = own(PyObject_CallMethod(guard.get(), "holds", nullptr));
@@ -52,8 +58,12 @@ class QuickGuards {
 
   int visit(visitproc visit, void* arg) const {
     for (const Named& guard : named_) {
-      Py_VISIT(guard.mapping.get());
+      Py_VISIT(guard.holder.get());
       Py_VISIT(guard.was.get());
+    }
+    for (const Named& field : fields_) {
+      Py_VISIT(field.holder.get());
+      Py_VISIT(field.was.get());
     }
     for (const auto& [cell, was] : cells_) {
       Py_VISIT(cell.get());
@@ -65,16 +75,25 @@ class QuickGuards {
 
  private:
   struct Named {
-    Object mapping, name, was;
+    Object holder, name, was;
   };
+
+  static std::vector<Named> named_in(PyObject* said) {
+    std::vector<Named> found;
+    for (const Object& item : objects_in(said)) {
+      found.push_back({Object::share(item_of(item.get(), 0)), Object::share(item_of(item.get(), 1)),
+                       Object::share(item_of(item.get(), 2))});
+    }
+    return found;
+  }
 
   bool holds(const Named& guard) const {
     PyObject* found = nullptr;
     Object owned;
-    if (PyDict_CheckExact(guard.mapping.get()) != 0) {
-      found = PyDict_GetItemWithError(guard.mapping.get(), guard.name.get());
+    if (PyDict_CheckExact(guard.holder.get()) != 0) {
+      found = PyDict_GetItemWithError(guard.holder.get(), guard.name.get());
     } else {
-      owned = Object::steal(PyObject_GetItem(guard.mapping.get(), guard.name.get()));
+      owned = Object::steal(PyObject_GetItem(guard.holder.get(), guard.name.get()));
       found = owned.get();
     }
     if (found == nullptr && PyErr_Occurred() != nullptr) {
@@ -86,6 +105,7 @@ class QuickGuards {
 
   const Object missing_;
   std::vector<Named> named_;
+  std::vector<Named> fields_;
   std::vector<std::pair<Object, Object>> cells_;
   std::vector<Object> others_;
 };

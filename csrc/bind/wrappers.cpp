@@ -235,13 +235,14 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
     note_read(self);
     const Ref<Node> node = leaf_node_of(self);
-    if (!node || node->accumulator == nullptr) {
-      fail(ErrorKind::kAutodiff, said::op("grad"),
-           "only a tensor that requires_grad holds a gradient.");
-    }
-    if (grad == nullptr || grad == Py_None) {
-      node->accumulator->gradient = nullptr;
+    const bool has_place = node && node->accumulator != nullptr;
+    if (grad == nullptr || grad == Py_None) {  // of a frozen parameter there is none anyway
+      if (has_place) node->accumulator->gradient = nullptr;
       return;
+    }
+    if (!has_place) {
+      fail(ErrorKind::kAutodiff, said::op("grad"),
+           "only a tensor that requires_grad holds a gradient; set x.requires_grad = True first.");
     }
     hold_gradient(self, node, grad);
   });

@@ -28,17 +28,16 @@ def refusal(must: str, filename: str, line: int, fix: str, **fields: Any) -> Con
 
     Args:
         must: what must hold, or must not be there.
-        filename: the user's file.
+        filename: the user's file; nothing: there is no line.
         line: the number of the line.
         fix: what to write instead.
         fields: others of the error.
     """
     text = linecache.getline(filename, line).strip()
     got = fields.pop("got", None)
-    place = f'{filename}:{line}: "{text}"'
-    error = ConversionError(
-        must, op="to_static", got=place if got is None else f"{got}, at {place}", fix=fix, **fields
-    )
+    place = f'{filename}:{line}: "{text}"' if filename else None
+    told = ", at ".join(part for part in (got, place) if part is not None)
+    error = ConversionError(must, op="to_static", got=told, fix=fix, **fields)
     error.filename, error.line, error.text = filename, line, text
     note(error)
     return error

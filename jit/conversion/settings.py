@@ -31,7 +31,7 @@ def set_code_level(level: int | None = 100) -> None:
 
     Args:
         level: after which transformer: 1 to 7, in their order; 100, or any above: the last one;
-            None: nothing is printed.
+            None or 0: nothing is printed.
 
     Source:
         Paddle, ``paddle.jit.set_code_level``.
@@ -40,7 +40,8 @@ def set_code_level(level: int | None = 100) -> None:
         >>> import tensorlike as tl
         >>> tl.jit.set_code_level(None)
     """
-    STATE.code = None if level is None else integer("set_code_level", "level", level, least=1)
+    after = 0 if level is None else integer("set_code_level", "level", level, least=0)
+    STATE.code = after or None
 
 
 def set_verbosity(level: int = 0) -> None:

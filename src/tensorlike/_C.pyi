@@ -555,7 +555,7 @@ class QuickCall:
         cls,
         op: OpBase,
         arguments: tuple[Any, ...],
-        guards: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+        guards: tuple[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]],
         missing: Any,
         state: tuple[Any, ...],
         places: Sequence[tuple[Any, ...]],

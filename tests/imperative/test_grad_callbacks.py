@@ -162,4 +162,6 @@ def test_a_gradient_must_have_the_shape_of_its_tensor() -> None:
     assert str(caught.value) == "grad: the gradient must have the tensor's shape (2,); got (1,)."
     with pytest.raises(AutodiffError) as refused:
         Tensor([1.0]).grad = Tensor([1.0])
-    assert str(refused.value) == "grad: only a tensor that requires_grad holds a gradient."
+    assert str(refused.value) == (
+        "grad: only a tensor that requires_grad holds a gradient; set x.requires_grad = True first."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -50,3 +52,23 @@ def test_tensors_in_containers_are_others_in_each_call(kind: Any) -> None:
     assert total([shared, (shared,)], {"z": shared}).item() == 70.0
     shared.set_value([1.0])
     assert total([shared, (x,)], {"z": z}).item() == 1 + 2 * 7 + 3 * 9 + 1
+
+
+@pytest.mark.parametrize("kind", [jit.trace, jit.to_static])
+def test_arguments_of_calls_long_ago_are_let_go(kind: Any) -> None:
+    class Settings:
+        scale = 2.0
+
+    @kind(cache_size=4)
+    def scaled(x: Any, settings: Any, number: int) -> Any:
+        return x * settings.scale + number
+
+    x, held = tl.tensor([1.0]), []
+    for number in range(50):
+        settings = Settings()
+        held.append(weakref.ref(settings))
+        assert scaled(x, settings, number).item() == 2.0 + number
+    del settings
+    gc.collect()
+    assert sum(settings() is not None for settings in held) <= 16
+    assert len(scaled.programs()) == 4

@@ -202,7 +202,7 @@ def test_a_converted_function_keeps_its_name_and_documentation() -> None:
 
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(tl.ParameterError):
-        jit.set_code_level(0)
+        jit.set_code_level(-1)
     with pytest.raises(tl.ParameterError):
         jit.set_verbosity(-1)
 

@@ -216,6 +216,11 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int, time_axis: int) -
 def center_crop_pad(x: Any, shape: Sequence[int], *, axes: Any) -> Any:
     """The middle of a tensor, or the tensor in the middle of zeros."""
     axes = range(len(x.shape)) if axes is None else axes
+    if len(axes) != len(shape) or any(n < 0 for n in shape if isinstance(n, int)):
+        raise _C.ArgumentError(
+            "must have a size for each axis", op="CenterCropPad", argument="shape",
+            got=f"{tuple(shape)} for the axes {tuple(axes)}",
+        )  # fmt: skip
     items, widths = [slice(None)] * len(x.shape), [0] * (2 * len(x.shape))
     for axis, wanted in zip(axes, shape, strict=True):
         axis = normal_axis(axis, len(x.shape))

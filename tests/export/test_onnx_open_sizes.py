@@ -59,6 +59,10 @@ PARTS: dict[str, Callable[[Any], Any]] = {
     "half": lambda x: x[:, :, : x.shape[2] // 2, ::2],
     "nearest": lambda x: F.interpolate(x, scale_factor=2),
     "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "corners": lambda x: F.interpolate(x, scale_factor=0.3, mode="bilinear", align_corners=True),
+    "smooth": lambda x: F.interpolate(
+        x, scale_factor=0.3, mode="bicubic", align_corners=True, antialias=True
+    ),
     "to_size": lambda x: F.interpolate(F.max_pool2d(x, 2), size=(x.shape[2], x.shape[3])),
     "skip": lambda x: F.concat(
         [x, F.interpolate(F.max_pool2d(x, 2), scale_factor=3)[:, :, : x.shape[2], : x.shape[3]]],

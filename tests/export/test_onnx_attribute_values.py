@@ -59,6 +59,17 @@ def test_a_bit_is_shifted_in_a_direction(tmp_path: Path) -> None:
         tl.export.onnx.load(proto)(np.array([1, 2], np.uint64))
 
 
+def test_rows_are_turned_around_along_another_axis_than_they_lie_in(tmp_path: Path) -> None:
+    node = helper.make_node("ReverseSequence", ["x", "n"], ["y"], batch_axis=1, time_axis=1)
+    weights = [weight("n", np.array([4, 3, 2, 1]))]
+    proto = model_of([node], [port("x", [4, 4])], [port("y", None)], weights)
+    x = np.zeros((4, 4), np.float32)
+    with pytest.raises(tl.ArgumentError, match="batch_axis must be another axis than time_axis"):
+        tl.export.onnx.load(proto)(x)
+    with pytest.raises(AssertionError, match="and batch_axis the other"):
+        run_model(proto, tmp_path, {"x": x})
+
+
 @pytest.mark.parametrize("entry", [e for e in ALL if e.among], ids=lambda e: e.name)
 def test_a_default_is_among_the_values(entry: Entry) -> None:
     for name, values in entry.among.items():

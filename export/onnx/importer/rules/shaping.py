@@ -202,6 +202,11 @@ def pad(x: Any, pads: Sequence[int], value: Any, axes: Any, *, mode: str) -> Any
 @rule
 def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int, time_axis: int) -> Any:
     """The first elements of each row in the opposite order."""
+    if batch_axis == time_axis:
+        raise _C.ArgumentError(
+            "must be another axis than time_axis", op="ReverseSequence", argument="batch_axis",
+            got=str(batch_axis),
+        )  # fmt: skip
     steps = x.shape[time_axis]
     at = F.reshape(F.arange(steps), (steps, 1))
     ends = F.reshape(lengths, (1, -1))

@@ -240,9 +240,8 @@ def _triangle(call: str, x: TensorLike, k: int, *, is_lower: bool) -> Tensor:
     rows, columns = x.shape[-2:]
     k = max(-rows - 1, min(operator.index(k), columns + 1))  # further off it is all or nothing
     row, column = reshape(arange(rows), (rows, 1)), reshape(arange(columns), (1, columns))
-    if is_lower:
-        return where(greater_equal(row + k, column), x, 0)
-    return where(greater_equal(column, row + k), x, 0)
+    is_kept = greater_equal(row + k, column) if is_lower else greater_equal(column, row + k)
+    return where(is_kept, x, False if x.dtype.name == "bool" else 0)
 
 
 @named

@@ -146,6 +146,15 @@ def _ratio(n: Any, m: Any) -> Any:
     return np.float64(n / m if m else 0)
 
 
+def _corner_step(old: Any, new: Any) -> Any:
+    """From element to element where the corners meet; 0 where there is one. None is compared."""
+    if not isinstance(old, Size) and not isinstance(new, Size):
+        return np.float64((old - 1) / (new - 1) if new > 1 else 0)
+    gaps = full((), new - 1, dtype="float64")
+    step = full((), old - 1, dtype="float64") / ops.maximum(gaps, 1.0)
+    return ops.where(gaps > 0, step, 0.0)
+
+
 def _works_out(*sizes: Any) -> Any:
     """What has the functions that work out places: NumPy, or ours for sizes that are not known."""
     return ops if any(isinstance(size, Size) for size in sizes) else np
@@ -160,10 +169,7 @@ def _along(x: Any, axis: int, new: int, step: Any, mode: str, align_corners: boo
         shift = 0.5 if mode == "nearest-exact" else 0.0
         places = xp.floor((at.astype("float32") + np.float32(shift)) * step.astype("float32"))
         return take(x, xp.minimum(places.astype("int64"), old - 1), axis)
-    if align_corners:
-        places = at * _ratio(old - 1, new - 1) if new > 1 else at * 0.0
-    else:
-        places = (at + 0.5) * step - 0.5
+    places = at * _corner_step(old, new) if align_corners else (at + 0.5) * step - 0.5
     if mode == "bicubic":
         first = xp.floor(places)
         rest = places - first
@@ -187,7 +193,7 @@ def _smoothed(x: Any, axis: int, new: int, step: Any, mode: str, align_corners: 
     old = x.shape[axis]
     xp = _works_out(old, new)
     if align_corners:
-        step = _ratio(old - 1, new - 1) if new > 1 else np.float64(0)
+        step = _corner_step(old, new)
     wide = xp.maximum(step, 1.0)
     centre = step * (xp.arange(new, dtype="float64")[:, None] + 0.5)
     reach = (2.0 if mode == "bicubic" else 1.0) * wide

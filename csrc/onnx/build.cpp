@@ -266,7 +266,9 @@ class Builder {
              "'");
       }
       Item value = attribute_of(attribute, place);
-      if (value.is_given()) known->second = std::move(value);
+      if (!value.is_given()) continue;
+      entry.check(attribute.name, value);
+      known->second = std::move(value);
     }
     size_t first_of_many = entry.inputs.size();
     for (size_t i = 0; i < entry.inputs.size(); ++i) {

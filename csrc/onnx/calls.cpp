@@ -126,6 +126,17 @@ bool Calls::may_hold(const Op& op, std::span<const Tensor> args) {
   return true;
 }
 
+// What literals are made beside: the first tensor, or the first that is no condition.
+static const Spec* model_of_literals(const Items& args) {
+  const Spec* found = nullptr;
+  for (const Item& item : args) {
+    const auto* tensor = std::get_if<Tensor>(&item.value);
+    if (tensor == nullptr) continue;
+    if (found == nullptr || found->dtype == DType::kBool) found = &tensor->spec;
+  }
+  return found;
+}
+
 std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
                                 const NamedItems& attrs) {
   if (const Composed composed = find_composed(function)) {
@@ -136,11 +147,7 @@ std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
   Items args = given;
   while (!args.empty() && !args.back().is_given()) args.pop_back();
   add_fallbacks(function, args);
-  const auto is_tensor = [](const Item& item) {
-    return std::holds_alternative<Tensor>(item.value);
-  };
-  const auto first = std::find_if(args.begin(), args.end(), is_tensor);
-  const Spec* like = first == args.end() ? nullptr : &std::get<Tensor>(first->value).spec;
+  const Spec* like = model_of_literals(args);
   std::vector<Tensor> lifted_args;
   for (const Item& item : args) lifted_args.push_back(lifted(item, like));
   const bool all_known = std::all_of(lifted_args.begin(), lifted_args.end(),

@@ -36,7 +36,7 @@ Item item_of(const Json::Value& value) {
 std::unique_ptr<const Entry> read_entry(const Json::Value& value) {
   const JsonFields fields(
       value, "an entry",
-      {"op", "domain", "since", "inputs", "attrs", "nodes", "results", "fold", "rule"});
+      {"op", "domain", "since", "inputs", "attrs", "among", "nodes", "results", "fold", "rule"});
   auto made = std::make_unique<Entry>();
   made->op = fields.at("op").text("a name");
   made->domain = fields.at("domain").text("a domain");
@@ -54,6 +54,13 @@ std::unique_ptr<const Entry> read_entry(const Json::Value& value) {
     std::string name((*part).text("a name"));
     made->attrs.emplace_back(std::move(name), item_of(*++part));
   }
+  for (const Json::Value& attr : fields.at("among").list("attributes")) {
+    auto part = attr.list("an attribute", 2).begin();
+    std::string name((*part).text("a name"));
+    Items values;
+    for (const Json::Value& value : (*++part).list("values")) values.push_back(item_of(value));
+    made->among.emplace_back(std::move(name), std::move(values));
+  }
   if (fields.has("nodes")) {
     for (const Json::Value& node : fields.at("nodes").list("nodes")) made->nodes.push_back(node);
     for (const Json::Value& result : fields.at("results").list("results")) {
@@ -64,6 +71,12 @@ std::unique_ptr<const Entry> read_entry(const Json::Value& value) {
   made->meaning = fields.has("fold") ? Entry::Meaning::kFold : Entry::Meaning::kRule;
   made->text = fields.at(fields.has("fold") ? "fold" : "rule").text("a name");
   return made;
+}
+
+std::string told(const Item& item) {
+  if (const auto* number = std::get_if<int64_t>(&item.value)) return std::to_string(*number);
+  const auto* text = std::get_if<std::string>(&item.value);
+  return text == nullptr ? "another kind of value" : "'" + *text + "'";
 }
 
 struct Table {
@@ -96,6 +109,19 @@ size_t Entry::groups() const {
   const auto count = std::count_if(inputs.begin(), inputs.end(),
                                    [](const Input& input) { return input.is_variadic; });
   return std::max<size_t>(1, static_cast<size_t>(count));
+}
+
+void Entry::check(const std::string& attribute, const Item& value) const {
+  for (const auto& [name, values] : among) {
+    if (name != attribute) continue;
+    std::string listed;
+    for (const Item& one : values) {
+      if (told(one) == told(value)) return;
+      listed += (listed.empty() ? "" : ", ") + told(one);
+    }
+    fail(ErrorKind::kArgument, said::op(op), said::argument(attribute), "must be one of ", listed,
+         said::got(told(value).substr(0, 80)));
+  }
 }
 
 const Entry* find_entry(const std::string& domain, const std::string& op, int64_t opset) {

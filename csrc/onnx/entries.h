@@ -22,7 +22,8 @@ struct Entry {
   std::string op, domain;
   int64_t since = 1;
   std::vector<Input> inputs;
-  std::vector<std::pair<std::string, Item>> attrs;  // with their defaults
+  std::vector<std::pair<std::string, Item>> attrs;   // with their defaults
+  std::vector<std::pair<std::string, Items>> among;  // of attributes with few values: which
   Meaning meaning = Meaning::kBody;
   std::string text = {};                // the function that is folded, or the rule
   std::vector<Json::Value> nodes = {};  // of the body, each after what it reads
@@ -31,6 +32,9 @@ struct Entry {
   // Where several inputs are many, each has as many: the body is run for the first of all, then for
   // the second, and its results come one kind after the other. 1 where one is.
   size_t groups() const;
+
+  // Refuses a value that an attribute cannot have.
+  void check(const std::string& attribute, const Item& value) const;
 };
 
 // The entry of an op in an opset; null: there is none.

@@ -27,7 +27,8 @@ class SideBySide {
     const Tensor flat = numbers(call, places_.flat, wide);
     const Ref<RawTensor> mask = RawTensor::empty(DType::kBool, wide);
     std::copy(places_.inside.begin(), places_.inside.end(), mask->data);
-    const Item rows = call.reshaped(x.tensor("x"), Sizes{shape_[0], shape_[1], -1});
+    const int64_t places = element_count(std::span(shape_).subspan(2));
+    const Item rows = call.reshaped(x.tensor("x"), Sizes{shape_[0], shape_[1], places});
     picked_ = Item(picked(call.calls, rows.tensor("x"), flat, 2));
     inside_ = Item(call.calls.known(mask));
     flat_ = Item(flat);

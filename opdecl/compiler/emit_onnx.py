@@ -30,6 +30,7 @@ def _entry(entry: Entry) -> Mapping[str, Any]:
     said = {
         "op": entry.name, "domain": entry.domain, "since": entry.since, "inputs": inputs,
         "attrs": [[name, value] for name, value in entry.attrs.items()],
+        "among": [[name, list(values)] for name, values in entry.among.items()],
     }  # fmt: skip
     if entry.meaning != "define":
         return {**said, entry.meaning: entry.text}

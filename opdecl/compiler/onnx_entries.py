@@ -14,7 +14,8 @@ from .onnx_bodies import NUMBER, RUN, read_body
 
 FOLDER = Path(__file__).resolve().parent.parent / "onnx"
 KEYS = {
-    "onnx", "domain", "since", "inputs", "attrs", "define", "fold", "rule", "sees_types", "draws",
+    "onnx", "domain", "since", "inputs", "attrs", "among", "define", "fold", "rule", "sees_types",
+    "draws",
 }  # fmt: skip
 MEANINGS = ("define", "fold", "rule")
 # What an input becomes whose numbers must be known.
@@ -50,6 +51,7 @@ class Entry:
         text: the body; the function that is folded over the inputs; the rule's name.
         sees_types: whether element types narrower than any dtype are the meaning's own affair.
         draws: whether it draws random numbers.
+        among: of attributes that have few values: which.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Entry:
     text: str
     sees_types: bool
     draws: bool
+    among: Mapping[str, Sequence[Any]]
     file: str = field(default="", compare=False)
 
     @cached_property
@@ -104,18 +107,24 @@ def entries() -> Mapping[tuple[str, str], Sequence[Entry]]:
     """
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the files are our own
+    nodes = [
+        (node, path.name)
+        for path in sorted(FOLDER.glob("*.yaml"))
+        for node in yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    ]
+    everywhere = {k: v for node, _ in nodes if "onnx" not in node for k, v in node["among"].items()}
     found: dict[tuple[str, str], list[Entry]] = {}
-    for path in sorted(FOLDER.glob("*.yaml")):
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the files are our own
-        for node in yaml.load(path.read_text(encoding="utf-8"), Loader=loader):
-            entry = _read(node, path.name)
+    for node, file in nodes:
+        if "onnx" in node:
+            entry = _read(node, file, everywhere)
             found.setdefault((entry.domain, entry.name), []).append(entry)
     for versions in found.values():
         versions.sort(key=lambda entry: -entry.since)
     return found
 
 
-def _read(node: dict[str, Any], file: str) -> Entry:
+def _read(node: dict[str, Any], file: str, everywhere: Mapping[str, Sequence[Any]]) -> Entry:
     name = str(node.get("onnx", ""))
     meanings = [key for key in MEANINGS if key in node]
     wrong = [f"unknown key {key!r}" for key in node if key not in KEYS]
@@ -127,12 +136,15 @@ def _read(node: dict[str, Any], file: str) -> Entry:
         for one in inputs
         if one.kind and one.kind not in KNOWN_KINDS
     ]
+    attrs, own = node.get("attrs", {}), node.get("among", {})
+    wrong += [f"among: there is no attribute {key!r}" for key in own if key not in attrs]
     if wrong:
         raise DeclarationError(Problem(file, 0, name, text) for text in wrong)
     meaning, domain = meanings[0], node.get("domain", "")
     return Entry(
-        name, domain, node.get("since", 1), inputs, node.get("attrs", {}), meaning,
-        str(node[meaning]), bool(node.get("sees_types")), bool(node.get("draws")), file,
+        name, domain, node.get("since", 1), inputs, attrs, meaning, str(node[meaning]),
+        bool(node.get("sees_types")), bool(node.get("draws")),
+        {key: value for key, value in {**everywhere, **own}.items() if key in attrs}, file,
     )  # fmt: skip
 
 

@@ -170,6 +170,9 @@ def test_triangles(shape: tuple[int, ...]) -> None:
         near = max(-20, min(k, 20))
         assert_same(F.tril(wrap(x), k=k), np.tril(x, near))
         assert_same(F.triu(wrap(x), k=k), np.triu(x, near))
+        for other in (x > 0, (x * 4).astype(np.int8)):
+            assert_same(F.tril(wrap(other), k=k), np.tril(other, near))
+            assert_same(F.triu(wrap(other), k=k), np.triu(other, near))
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ class Graph:
         return parts[0] if len(parts) == 1 else self.one("Concat", *parts, axis=0)
 
     def scalar(self, number: Number) -> str:
-        """A tensor of int64 without dimensions."""
+        """A tensor without dimensions, of int64, or of float64 where there may be a fraction."""
         if not isinstance(number, Unknown):
             return self.constant(np.int64(number))
         return self.one("Squeeze", self._element(number.tree), self.ints([0]))
@@ -132,11 +132,17 @@ class Graph:
     def _element(self, tree: Tree) -> str:
         if isinstance(tree, int):
             return self.ints([tree])
+        if isinstance(tree, float):
+            return self.constant([tree], "float64")
         if tree not in self._numbers:
             kind, *parts = tree
             if kind == "dim":
                 name, axis = parts
                 made = self.one("Shape", name, start=axis, end=axis + 1)
+            elif kind == "as":
+                dtype, part = parts
+                wanted = element_type(getattr(_C, dtype))
+                made = self.one("Cast", self._element(part), to=wanted)
             else:
                 made = self.one(kind, *map(self._element, parts))
             self._numbers[tree] = made

@@ -173,7 +173,7 @@ def write_sort(site: Site) -> list[str] | None:
 def write_topk(site: Site) -> list[str] | None:
     """TopK, and of its results what is not to be left out; all by its key where nothing is."""
     graph, axis = site.graph, site.known("axis")
-    skip = site.known("skip")
+    skip = site.attrs["skip"]
     end = skip + site.attrs["k"]
     found = graph.node(
         "TopK", [site.x.name, graph.ints([end])], 2, axis=axis, largest=int(site.known("largest")),

@@ -136,15 +136,19 @@ def windows_of(site: Site, x: Value, out: Sequence[Any]) -> Windows | None:
     dilation = each(site, "dilation", count) if "dilation" in site.attrs else [1] * count
     sizes = site.graph.shape(x)[2:]
     ceil = bool(site.known("ceil_mode"))
-    if not ceil or any(isinstance(size, Unknown) for size in sizes):
-        return Windows(kernel, stride, before * 2, dilation, ceil, ceil)
-    after = [
-        max((int(m) - 1) * s + (k - 1) * d + 1 - n - b, b)
-        for m, s, k, d, n, b in zip(
-            out, stride, kernel, dilation, site.sizes(x, 2), before, strict=True
-        )
+    if not ceil:
+        return Windows(kernel, stride, before * 2, dilation, False, False)
+    needed = [
+        None if isinstance(n, Unknown) else (int(m) - 1) * s + (k - 1) * d + 1 - n - b
+        for m, s, k, d, n, b in zip(out, stride, kernel, dilation, sizes, before, strict=True)
     ]
-    return Windows(kernel, stride, [*before, *after], dilation, False, after != before)
+    each_axis = list(zip(needed, before, kernel, strict=True))
+    after = [b if n is None else max(n, b) for n, b, _ in each_axis]
+    if None not in needed and all(n < k for n, k in zip(after, kernel, strict=True)):
+        return Windows(kernel, stride, [*before, *after], dilation, False, after != before)
+    # Padding must be less than a kernel; so much of what is needed leads to as many windows.
+    after = [b if n is None else min(max(n, 0), k - 1) for n, b, k in each_axis]
+    return Windows(kernel, stride, [*before, *after], dilation, True, True)
 
 
 def write_max_pool(site: Site) -> list[str] | None:

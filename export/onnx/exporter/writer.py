@@ -18,7 +18,7 @@ from ....imperative.symbolic import Listing, Step
 from ....ops.declaring import known_declarations
 from .dtypes import element_type, is_exported
 from .graph import OURS, Array, Graph, Value
-from .numbers import ARITHMETIC, Unknown, tree_of
+from .numbers import CALCULATIONS, calculated, compared
 from .site import Site, Spec, UnsupportedError, plain_attributes
 from .spectra import in_pairs, is_complex, write_complex
 
@@ -176,7 +176,7 @@ class _Program:
         self.writer.assumptions.append(told)
         graph, name = self.graph, f"assumes: {told}" + (f" ({times + 1})" if times else "")
         op = {"==": "Equal", "<": "Less", "<=": "LessOrEqual"}[how]
-        found = graph.one(op, *(graph.ints([self._number(x)]) for x in (a, b)))
+        found = graph.one(op, *map(graph.ints, compared(self._number(a), self._number(b))))
         wrong = graph.one("Not", found) if answer else found
         index = graph.one("Cast", wrong, to=element_type(_C.int64))
         return [graph.one("Gather", graph.ints([0]), index, axis=0, name=name)]
@@ -194,10 +194,10 @@ class _Program:
         kind, *rest = expr
         if kind == "size":
             return f"{self.names[rest[0]]}.shape[{rest[1]}]"
-        if kind not in ("tuple", "float", *ARITHMETIC):
-            return str(expr)
         parts = ", ".join(map(self._text, rest[0]))
-        return f"({parts})" if kind == "tuple" else f"{kind}({parts})"
+        if kind in ("tuple", "real"):
+            return f"({parts})" if kind == "tuple" else parts
+        return f"{kind}({parts})"
 
     def _value(self, number: int) -> Value:
         if number not in self.values:
@@ -261,15 +261,9 @@ class _Program:
             return tuple(parts)
         if kind == "float":
             return parts[0]
-        if kind not in ARITHMETIC:
+        if kind not in CALCULATIONS:
             raise UnsupportedError(f"a size is calculated by {kind}")
-        found = tree_of(parts[0])
-        for part in parts[1:]:
-            divisor = tree_of(part)
-            if kind == "floor_divide":  # Div rounds to 0, and what is calculated may be below it
-                found = ("Sub", found, ("Mod", found, divisor))
-            found = (ARITHMETIC[kind], found, divisor)
-        return Unknown(found)
+        return calculated(kind, parts)
 
     def _dim(self, number: int, axis: int) -> Any:
         """A size of a variable; where it is not there, the same size of another one."""

@@ -154,6 +154,7 @@ class Run:
                     argument=name, got=repr(value)[:80],
                 )  # fmt: skip
             if value is not None:
+                _check_value(entry, name, value)
                 values[name] = value
         most = len(entry.inputs)
         if any(one.is_variadic for one in entry.inputs):
@@ -275,6 +276,16 @@ def _computing(
     if entry.draws or is_open or any(map(_is_recorded, given)):
         return nullcontext()
     return _C.Recording(None)
+
+
+def _check_value(entry: Entry, name: str, value: Any) -> None:
+    """Refuses a value that an attribute cannot have."""
+    known = entry.among.get(name)
+    if known is not None and value not in known:
+        raise _C.ArgumentError(
+            f"must be one of {', '.join(map(repr, known))}", op=entry.name, argument=name,
+            got=repr(value)[:80],
+        )  # fmt: skip
 
 
 def _is_recorded(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -70,7 +71,7 @@ def places_of(
 
 def _windows(x: Any, places: Places) -> Any:
     """The elements of all windows, (images, channels, *outputs, window)."""
-    rows = F.reshape(x, (x.shape[0], x.shape[1], -1))
+    rows = F.reshape(x, (x.shape[0], x.shape[1], math.prod(x.shape[2:])))
     return F.take(rows, F.asarray(places.flat.astype(np.int64)), axis=2)
 
 

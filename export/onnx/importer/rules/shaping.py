@@ -202,6 +202,11 @@ def pad(x: Any, pads: Sequence[int], value: Any, axes: Any, *, mode: str) -> Any
 @rule
 def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int, time_axis: int) -> Any:
     """The first elements of each row in the opposite order."""
+    if batch_axis == time_axis:
+        raise _C.ArgumentError(
+            "must be another axis than time_axis", op="ReverseSequence", argument="batch_axis",
+            got=str(batch_axis),
+        )  # fmt: skip
     steps = x.shape[time_axis]
     at = F.reshape(F.arange(steps), (steps, 1))
     ends = F.reshape(lengths, (1, -1))
@@ -216,6 +221,11 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int, time_axis: int) -
 def center_crop_pad(x: Any, shape: Sequence[int], *, axes: Any) -> Any:
     """The middle of a tensor, or the tensor in the middle of zeros."""
     axes = range(len(x.shape)) if axes is None else axes
+    if len(axes) != len(shape) or any(n < 0 for n in shape if isinstance(n, int)):
+        raise _C.ArgumentError(
+            "must have a size for each axis", op="CenterCropPad", argument="shape",
+            got=f"{tuple(shape)} for the axes {tuple(axes)}",
+        )  # fmt: skip
     items, widths = [slice(None)] * len(x.shape), [0] * (2 * len(x.shape))
     for axis, wanted in zip(axes, shape, strict=True):
         axis = normal_axis(axis, len(x.shape))

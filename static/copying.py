@@ -175,6 +175,7 @@ class Copier:
         for number, tensor in source.tensors.items():
             if number in self.results:
                 target.tensors[self.results[number]] = tensor
+        target.starts = {n: x for n, x in source.starts.items() if target.number_of(n) is not None}
         for at, backward in enumerate(source.backwards):
             made = {n for n, part in self._backward.items() if part == at}
             if made and backward.loss in self.results:

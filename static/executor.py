@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -47,6 +48,45 @@ class Scope(_C.Scope):
             value: a tensor-like, or data.
         """
         super().set(name, _value(value))
+
+    def note_started(self, program: Program) -> None:
+        """A startup program has been run here."""
+        for name, tensor in program.starts.items():
+            if (holder := self._holder(name)) is not None:
+                vars(holder).setdefault("_started", {})[name] = tensor
+
+    def check_started(self, program: Program) -> None:
+        """Raises where a startup program would write over what another one has begun.
+
+        Raises:
+            ArgumentError: a state of its name is that of a tensor which is still there.
+        """
+        rivals = self._rivals(program)
+        if rivals:  # which may be held by one another alone
+            gc.collect()
+            rivals = self._rivals(program)
+        if rivals:
+            raise _C.ArgumentError(
+                "must not be a state of another program that is still there", op="run",
+                argument=rivals[0], got="a startup program that would begin it anew",
+                fix="run each in a Scope of its own, or build both with one startup program",
+            )  # fmt: skip
+
+    def _rivals(self, program: Program) -> list[str]:
+        found = []
+        for name, tensor in program.starts.items():
+            holder = self._holder(name)
+            known = None if holder is None else vars(holder).get("_started", {}).get(name)
+            other = None if known is None else known()
+            if other is not None and other is not tensor():
+                found.append(name)
+        return found
+
+    def _holder(self, name: str) -> Scope | None:
+        scope: Scope | None = self
+        while scope is not None and name not in scope.names():
+            scope = scope.parent()
+        return scope
 
     def __reduce__(self) -> NoReturn:
         """It has no copies: values of the parents would be in them, or be missing."""
@@ -178,7 +218,8 @@ class Executor:
 
         Raises:
             ArgumentError: an input is missing, a feed or a fetched variable is none of the
-                program's, or a state has no value yet.
+                program's, a state has no value yet, or a startup program would begin a state of
+                another program that is still there.
             ShapeError: a feed has another shape.
             DTypeError: a feed has another dtype, or numbers that are none of it.
             AutodiffError: a transform differentiates by a feed, or a program with states is fed
@@ -198,6 +239,7 @@ class Executor:
             )  # fmt: skip
         asked = list(asked)
         scheduling: AbstractContextManager[Any] = nullcontext()
+        source = program.program if isinstance(program, CompiledProgram) else program
         if isinstance(program, CompiledProgram):
             scheduling = program.scheduling()
             program, numbers = program.optimised(asked)
@@ -205,6 +247,9 @@ class Executor:
             _check(program)
             numbers = [number_in(program, x) for x in asked]
         scope = given_scope(scope, "run")
+        startup = source if isinstance(source, Program) and source.starts else None
+        if startup is not None:
+            scope.check_started(startup)
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
             try:
@@ -214,6 +259,8 @@ class Executor:
                 if error.place:  # of a step, which can do nothing for what it was fed
                     error.place += _told_feeds(program, values)
                 raise
+        if startup is not None:
+            scope.note_started(startup)
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]

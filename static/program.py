@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -94,6 +95,8 @@ class Program(Copied):
         self.sub_blocks = SubBlocks(self)
         # Tensors that stand for states while the program is built, by the state's number.
         self.tensors: dict[int, Tensor] = {}
+        # Of a startup program: the tensors whose states it begins, by the states' names.
+        self.starts: dict[str, weakref.ref[Tensor]] = {}
         self._counts: dict[str, int] = {}
         self.results: dict[str, Variable] = {}  # of a program that was loaded
         # What variables have become by a While; -1 where that is in another block.
@@ -193,13 +196,13 @@ class Program(Copied):
                 op="Program", argument="name", got=repr(name), fix="give it another name",
             )  # fmt: skip
 
-    def unique_name(self, kind: str) -> str:
-        """``kind_0``, ``kind_1``, and so on."""
+    def unique_name(self, kind: str, *others: Program) -> str:
+        """``kind_0``, ``kind_1``, and so on: the first that no program of these has."""
         while True:
             number = self._counts.get(kind, 0)
             self._counts[kind] = number + 1
             name = f"{kind}_{number}"
-            if self.number_of(name) is None:
+            if all(program.number_of(name) is None for program in (self, *others)):
                 return name
 
     def supersede(self, number: int, new: Variable) -> None:
@@ -254,10 +257,12 @@ class Program(Copied):
         startup.check_name(name)
         for number, kept in self.tensors.items():
             if kept is tensor:  # it is one already, and gets another name
-                other = startup.number_of(self.names(number))
+                before = self.names(number)
+                other = startup.number_of(before)
                 self.rename(number, name)
                 if other is not None:
                     startup.rename(other, name)
+                    startup.starts[name] = startup.starts.pop(before)
                 return
         value = stopped(unwrapped(tensor))
         start: Any = value
@@ -270,6 +275,7 @@ class Program(Copied):
             )  # fmt: skip
         number = _C.keep_state(self, start, name, startup)
         self.tensors[number] = tensor
+        startup.starts[name] = weakref.ref(tensor)
         self.bind_tensor(number, number)
 
     def start_from(self, tensor: Tensor, value: Any, startup: Program) -> bool:

@@ -49,45 +49,6 @@ class Scope(_C.Scope):
         """
         super().set(name, _value(value))
 
-    def note_started(self, program: Program) -> None:
-        """A startup program has been run here."""
-        for name, tensor in program.starts.items():
-            if (holder := self._holder(name)) is not None:
-                vars(holder).setdefault("_started", {})[name] = tensor
-
-    def check_started(self, program: Program) -> None:
-        """Raises where a startup program would write over what another one has begun.
-
-        Raises:
-            ArgumentError: a state of its name is that of a tensor which is still there.
-        """
-        rivals = self._rivals(program)
-        if rivals:  # which may be held by one another alone
-            gc.collect()
-            rivals = self._rivals(program)
-        if rivals:
-            raise _C.ArgumentError(
-                "must not be a state of another program that is still there", op="run",
-                argument=rivals[0], got="a startup program that would begin it anew",
-                fix="run each in a Scope of its own, or build both with one startup program",
-            )  # fmt: skip
-
-    def _rivals(self, program: Program) -> list[str]:
-        found = []
-        for name, tensor in program.starts.items():
-            holder = self._holder(name)
-            known = None if holder is None else vars(holder).get("_started", {}).get(name)
-            other = None if known is None else known()
-            if other is not None and other is not tensor():
-                found.append(name)
-        return found
-
-    def _holder(self, name: str) -> Scope | None:
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names():
-            scope = scope.parent()
-        return scope
-
     def __reduce__(self) -> NoReturn:
         """It has no copies: values of the parents would be in them, or be missing."""
         raise _C.ParameterError(
@@ -142,6 +103,46 @@ def scope_guard(scope: Scope) -> Iterator[Scope]:
         yield scope
     finally:
         block.end(_current)
+
+
+def _note_started(scope: Scope, program: Program) -> None:
+    """A startup program has been run there."""
+    for name, tensor in program.starts.items():
+        if (holder := _holder(scope, name)) is not None:
+            vars(holder).setdefault("_started", {})[name] = tensor
+
+
+def _check_started(scope: Scope, program: Program) -> None:
+    """Raises where a startup program would write over what another one has begun."""
+    rivals = _rivals(scope, program)
+    if rivals:  # which may be held by one another alone
+        gc.collect()
+        rivals = _rivals(scope, program)
+    if rivals:
+        raise _C.ArgumentError(
+            "must not be a state of another program that is still there", op="run",
+            argument=rivals[0], got="a startup program that would begin it anew",
+            fix="run each in a Scope of its own, or build both with one startup program",
+        )  # fmt: skip
+
+
+def _rivals(scope: Scope, program: Program) -> list[str]:
+    """The states that another tensor stands for, which is still there."""
+    found = []
+    for name, tensor in program.starts.items():
+        holder = _holder(scope, name)
+        known = None if holder is None else vars(holder).get("_started", {}).get(name)
+        other = None if known is None else known()
+        if other is not None and other is not tensor():
+            found.append(name)
+    return found
+
+
+def _holder(scope: Scope | None, name: str) -> Scope | None:
+    """The nearest scope that has a value of this name."""
+    while scope is not None and name not in scope.names():
+        scope = scope.parent()
+    return scope
 
 
 class CPUPlace:
@@ -249,7 +250,7 @@ class Executor:
         scope = given_scope(scope, "run")
         startup = source if isinstance(source, Program) and source.starts else None
         if startup is not None:
-            scope.check_started(startup)
+            _check_started(scope, startup)
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
             try:
@@ -260,7 +261,7 @@ class Executor:
                     error.place += _told_feeds(program, values)
                 raise
         if startup is not None:
-            scope.note_started(startup)
+            _note_started(scope, startup)
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]

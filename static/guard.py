@@ -24,9 +24,15 @@ class _Builder(Nested):
         self.main = main
         self.startup = startup
 
+    def free_name(self, kind: str) -> str:
+        """A name that neither program has."""
+        while self.startup.number_of(name := self.main.unique_name(kind)) is not None:
+            pass
+        return name
+
     def keep(self, tensor: Tensor, kind: str) -> None:
         """A parameter, a buffer, or what an optimiser keeps has been made."""
-        self.main.keep(tensor, self.main.unique_name(kind, self.startup), self.startup)
+        self.main.keep(tensor, self.free_name(kind), self.startup)
 
     def start_from(self, tensor: Tensor, value: Any) -> bool:
         """A value was loaded: what the state of a tensor starts from."""
@@ -172,7 +178,7 @@ def keep(tensors: Any, names: str | Sequence[str] | None = None) -> None:
     else:
         listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         given = [names] if isinstance(names, str) else names
-        given = given or [builder.main.unique_name("state", builder.startup) for _ in listed]
+        given = given or [builder.free_name("state") for _ in listed]
         found = list(zip(given, listed, strict=True))
     for name, tensor in found:
         builder.main.keep(tensor, name, builder.startup)

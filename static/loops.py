@@ -163,7 +163,7 @@ class While(Recorder):
             return
         new.listing.rename(new.number, old.name)  # the last one of the name is found by it
         if tensor is None:
-            old.listing.supersede(old.number, new)
+            old.listing._supersede(old.number, new)
 
     def __call__(self) -> Any:
         """What the assigned variables are after the loop, without the condition: one, or a list."""

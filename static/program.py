@@ -196,16 +196,16 @@ class Program(Copied):
                 op="Program", argument="name", got=repr(name), fix="give it another name",
             )  # fmt: skip
 
-    def unique_name(self, kind: str, *others: Program) -> str:
-        """``kind_0``, ``kind_1``, and so on: the first that no program of these has."""
+    def unique_name(self, kind: str) -> str:
+        """``kind_0``, ``kind_1``, and so on."""
         while True:
             number = self._counts.get(kind, 0)
             self._counts[kind] = number + 1
             name = f"{kind}_{number}"
-            if all(program.number_of(name) is None for program in (self, *others)):
+            if self.number_of(name) is None:
                 return name
 
-    def supersede(self, number: int, new: Variable) -> None:
+    def _supersede(self, number: int, new: Variable) -> None:
         """Behind a While that assigned to a variable, it is another one."""
         self._superseded[number] = new.number if new.listing is self else -1
 

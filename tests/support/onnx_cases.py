@@ -27,7 +27,6 @@ FAILURES = {
     ),
     "results differ by one or two of the last places of bfloat16 or float16, over the tolerance": (
         "attention_[34]d_(causal|padded_kv|causal_padded_kv|attn_mask_causal)_bf16(_expanded)?"
-        "|attention_4d_causal_fp16_expanded"
     ),
     "zeros that the reference computes in float32 to 1e-7": "dft_inverse(_opset19)?",
 }

@@ -9,6 +9,18 @@
 namespace tensorlike {
 namespace {
 
+// Two vectors, lane by lane.
+template <class L, class T>
+[[gnu::always_inline]] inline Vector<T> combined_lanes(Vector<T> a, Vector<T> b) {
+  alignas(kVectorBytes) T first[kLanes<T>];
+  alignas(kVectorBytes) T second[kLanes<T>];
+  store(first, a);
+  store(second, b);
+#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
+  for (int l = 0; l < kLanes<T>; ++l) first[l] = L::combine(first[l], second[l]);
+  return load<Vector<T>>(first);
+}
+
 // L has the loops along rows.
 template <class L>
 struct FewElements {
@@ -74,13 +86,7 @@ struct FewElements {
   }
 
   [[gnu::always_inline]] static Vector<Few> combined(Vector<Few> a, Vector<Few> b) {
-    alignas(kVectorBytes) Few first[kWidth];
-    alignas(kVectorBytes) Few second[kWidth];
-    store(first, a);
-    store(second, b);
-#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
-    for (int l = 0; l < kWidth; ++l) first[l] = L::combine(first[l], second[l]);
-    return load<Vector<Few>>(first);
+    return combined_lanes<L, Few>(a, b);
   }
 
   // Whether the lanes of a row are vectors of what is combined.

@@ -6,6 +6,7 @@
 
 #include "kernels/half_loop.h"
 #include "kernels/kernel_table.h"
+#include "kernels/reduce_few.h"
 
 namespace tensorlike {
 namespace {
@@ -64,16 +65,6 @@ struct ReducedHalves {
     if (count > 0) wide_rows(to, in, n, count, step);
   }
 
-  [[gnu::always_inline]] static Vector<float> combined(Vector<float> a, Vector<float> b) {
-    alignas(kVectorBytes) float first[kWidth];
-    alignas(kVectorBytes) float second[kWidth];
-    store(first, a);
-    store(second, b);
-#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
-    for (int l = 0; l < kWidth; ++l) first[l] = L::combine(first[l], second[l]);
-    return load<Vector<float>>(first);
-  }
-
   [[gnu::always_inline]] static Vector<float> mapped(const Half* in) {
     alignas(kVectorBytes) float lanes[kWidth];
     store(lanes, widened_vector(load_bits<Halves>(in), Half{}));
@@ -88,8 +79,8 @@ struct ReducedHalves {
     if constexpr (kCount == 1) {
       return mapped(in);
     } else {
-      return combined(pairwise<kCount / 2>(in, step),
-                      pairwise<kCount / 2>(in + kCount / 2 * step, step));
+      return combined_lanes<L, float>(pairwise<kCount / 2>(in, step),
+                                      pairwise<kCount / 2>(in + kCount / 2 * step, step));
     }
   }
 

@@ -122,7 +122,7 @@ def test_a_failed_conversion_leaves_tensors_and_objects_as_they_were(tmp_path: P
 
 def test_a_function_without_source_is_refused() -> None:
     namespace: dict[str, Any] = {}
-    exec("def f(x):\n    return x", namespace)
+    exec(compile("def f(x):\n    return x", "<nowhere>", "exec"), namespace)
     with pytest.raises(ConversionError, match="the source must be there"):
         to_static(namespace["f"])(tl.tensor(1.0))
 

@@ -108,7 +108,8 @@ void test_wrong_inputs_and_sizes_are_refused() {
   expect_error(
       error_of([&] { program.append(*op("add"), std::vector<int>{x, y}, ""); }),
       "add: shapes must broadcast; got (batch, 3) and (y.shape[0], 3); each dimension must "
-      "be equal, or one of them 1.",
+      "be equal, or one of them 1; sizes of inputs are equal by name: give batch and y.shape[0] "
+      "the same one.",
       "unknown sizes are equal by name alone");
   expect(program.steps().empty(), "nothing was added");
   const int rows =

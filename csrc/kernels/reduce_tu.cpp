@@ -259,9 +259,10 @@ struct Loops {
   static void each_long(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
                         int64_t step) {
     constexpr int64_t kResults = 64;
-    // Of which one keeps the processor busy by itself. Extremes of whole blocks are found
-    // otherwise, NaN first.
-    constexpr int64_t kLongRow = kIsFree ? 0 : (kIsExtreme ? kRun : kStreams * kRun);
+    // Of which one keeps the processor busy by itself: 4 KB, which are fetched in their order.
+    // Extremes of whole blocks are found otherwise, NaN first.
+    constexpr int64_t kBusy = std::max(kRun, int64_t{4096 / sizeof(T)});
+    constexpr int64_t kLongRow = kIsFree ? 0 : (kIsExtreme ? kRun : kBusy);
     Acc totals[kResults];
     [[maybe_unused]] Lane parts[kTogether];
     for (int64_t at = 0; at < count; at += kResults) {

@@ -199,6 +199,31 @@ ProgramFile load(const Options& options, Feeds& feeds) {
   return std::move(built.file);
 }
 
+// A file may hold more than the program's states, as that of its training does; one that holds none
+// of them is another program's.
+void take_weights(const Options& options, ProgramFile& file) {
+  const Program& program = *file.program;
+  std::string states;
+  for (int state : program.states()) {
+    const std::string& name = program.variables()[static_cast<size_t>(state)].name;
+    states += (states.empty() ? "" : ", ") + name;
+  }
+  for (const std::string& path : options.weights) {
+    bool is_any = false;
+    for (const auto& [name, tensor] : Program::load(path).weights) {
+      is_any = is_any || std::any_of(program.states().begin(), program.states().end(), [&](int at) {
+                 return program.variables()[static_cast<size_t>(at)].name == name;
+               });
+      file.scope().set(name, tensor);
+    }
+    if (!is_any) {
+      refuse("--weights must hold values of the program's states: " +
+                 (states.empty() ? "it has none" : states),
+             path);
+    }
+  }
+}
+
 void run(const Options& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   seed_draws(options.seed);
@@ -206,9 +231,7 @@ void run(const Options& options) {
   for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
   ProgramFile file = load(options, feeds);
   check_outputs(options, file);
-  for (const std::string& path : options.weights) {
-    for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
-  }
+  take_weights(options, file);
   if (options.compiles) compile(file);
   if (options.prints) std::cout << file.program->text() << "\n";
   const std::vector<int> results = file.numbers();

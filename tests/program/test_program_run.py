@@ -158,6 +158,9 @@ def test_programs_of_states_go_on_where_they_were(runner: Path, tmp_path: Path) 
     fed = ["--input", f"x={tmp_path / 'x.npy'}"]
     said = refusal(runner, tmp_path / "bare.tlp", *fed)
     assert "sum must have a value in the scope" in said
+    (tmp_path / "other.tlp").write_bytes(counting())
+    said = refusal(runner, tmp_path / "start.tlp", *fed, "--weights", tmp_path / "other.tlp")
+    assert "--weights must hold values of the program's states: sum; got" in said
     saved = tmp_path / "saved.tlp"
     printed = run(
         runner, tmp_path / "bare.tlp", *fed, "--weights", tmp_path / "start.tlp", "--steps", "4",

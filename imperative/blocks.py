@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from .. import _C
 from ..ops import Fill
 from .levels import Level, layers, unwrapped
-from .sizes import Size, in_one_program, rebuilt, same_size
+from .sizes import Size, free_name, in_one_program, rebuilt, same_size
 from .sub_programs import Call
 from .symbolic import Listing, SymbolicTensor
 
@@ -172,9 +172,8 @@ class Block(Listing):
         for name, known in self._outer_sizes.items():
             if same_size(known, size):
                 return name
-        name = self._name_outside(size) or f"size_{len(self._outer_sizes)}"
-        while name in self._outer_sizes or name in self.own_sizes:
-            name += "_"
+        wanted = self._name_outside(size) or f"size_{len(self._outer_sizes)}"
+        name = free_name(wanted, self.own_sizes | self._outer_sizes.keys())
         self._outer_sizes[name] = size
         return name
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .. import _C
 from ..ops import Fill
 from .random import default_stream
-from .sizes import Size
+from .sizes import Size, free_name
 from .symbolic import Listing, SymbolicTensor
 
 
@@ -31,7 +31,7 @@ class Derived:
         self._leads = [examples if m else None for m in is_mapped] or [None] * len(call.given)
         self._names = self._names_of_sizes()
         # Sizes of one name are equal, so that the number of examples needs one of its own.
-        self.examples_name = _free("examples", self._names.values())
+        self.examples_name = free_name("examples", self._names.values())
         names = self._source.variables()
         found: list[SymbolicTensor | None] = []
         for number, lead in zip(call.given, self._leads, strict=True):
@@ -54,7 +54,7 @@ class Derived:
         named = {}
         for i, (name, variable, axis) in enumerate(sizes):
             size: Any = self._source.shape(variable)[axis]
-            named[size.first] = name or _free(f"size_{i}", given)
+            named[size.first] = name or free_name(f"size_{i}", given)
         return named
 
     def _dims(self, number: int, lead: Any) -> list[Any] | None:
@@ -101,10 +101,3 @@ class Derived:
         if isinstance(value, SymbolicTensor) and value.listing is self.listing:
             return value.number
         return self.listing.capture(value)
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    """The name, or one like it that no other size has."""
-    while name in taken:
-        name += "_"
-    return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn, cast
 
 from .. import _C, ops
@@ -333,6 +333,13 @@ def is_divided(call: str, parts: Any, size: Size) -> bool:
     if isinstance(rest, Size):
         rest.owner.require(rest.first, 0, "==", True, apply.line(), call)
     return not isinstance(rest, int) or rest == 0
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, or one like it that no other size has: those of one name are equal."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def same_size(a: Any, b: Any) -> bool:

@@ -74,7 +74,8 @@ def _applied_in_sub_program(op: OpBase, args: Sequence[Any]) -> Any:
     Those of transforms that began inside of it go the usual way, and so does what is made of
     variables that the block has added to the program around.
     """
-    bottoms = [bottom for x in args for *_, bottom in [layers(x)] if _is_symbolic(bottom)]
+    innermost = [bottom for x in args for *_, bottom in [layers(x)]]
+    bottoms: list[Any] = [x for x in innermost if isinstance(x, SymbolicTensor)]
     if not bottoms or not all(isinstance(x, Variable) for x in bottoms):
         return NotImplemented
     blocks_of_program = bottoms[0].listing.outermost.sub_blocks
@@ -85,10 +86,6 @@ def _applied_in_sub_program(op: OpBase, args: Sequence[Any]) -> Any:
     if is_inside or not blocks_of_program.has_older(bottoms):
         return NotImplemented
     return op(*map(block.take, args))
-
-
-def _is_symbolic(x: Any) -> bool:
-    return isinstance(x, SymbolicTensor)
 
 
 @apply.register

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <set>
 
 #include "base/pool.h"
 #include "onnx/build.h"
@@ -203,24 +204,22 @@ ProgramFile load(const Options& options, Feeds& feeds) {
 // of them is another program's.
 void take_weights(const Options& options, ProgramFile& file) {
   const Program& program = *file.program;
-  std::string states;
-  for (int state : program.states()) {
-    const std::string& name = program.variables()[static_cast<size_t>(state)].name;
-    states += (states.empty() ? "" : ", ") + name;
+  std::set<std::string> states;
+  for (int at : program.states()) {
+    states.insert(program.variables()[static_cast<size_t>(at)].name);
   }
   for (const std::string& path : options.weights) {
     bool is_any = false;
     for (const auto& [name, tensor] : Program::load(path).weights) {
-      is_any = is_any || std::any_of(program.states().begin(), program.states().end(), [&](int at) {
-                 return program.variables()[static_cast<size_t>(at)].name == name;
-               });
+      is_any = is_any || states.contains(name);
       file.scope().set(name, tensor);
     }
-    if (!is_any) {
-      refuse("--weights must hold values of the program's states: " +
-                 (states.empty() ? "it has none" : states),
-             path);
-    }
+    if (is_any) continue;
+    std::string listed;
+    for (const std::string& name : states) listed += (listed.empty() ? "" : ", ") + name;
+    refuse("--weights must hold values of the program's states: " +
+               (listed.empty() ? "it has none" : listed),
+           path);
   }
 }
 

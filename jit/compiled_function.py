@@ -22,7 +22,7 @@ from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
 from .options import check
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest, with_room
+from .program_cache import KindOfCall, Pattern, ProgramCache, Programs, Shapes, explained
 from .putting_back import Before
 from .python_guards import Change
 from .quick_call import NamedGuard, with_first
@@ -75,7 +75,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             "opt_level": integer(self._made_by, "opt_level", opt_level, least=0),
             "strict": strict, "profiling": profiling, "recompute": recompute,
         }  # fmt: skip
-        self._programs: dict[Any, Programs] = {}
+        self._programs = ProgramCache(self.cache_size)
         self._profile: profile | None = None
         self._last: RecordedProgram | None = None
         self._served: RecordedProgram | None = None  # the last call
@@ -101,33 +101,49 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         raise error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        tensors, key, shapes = signature(args, kwargs)
-        if is_of_another_program(args, kwargs, shapes):
+        call = self._kind(args, kwargs)
+        if is_of_another_program(args, kwargs, call.shapes):
             return self.recorded_form()(*args, **kwargs)
-        if (programs := self._programs.get(key)) is None:
-            programs = with_room(self._programs, self.cache_size)[key] = Programs()
+        programs = call.programs
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
-        fitting, pattern = self._fitting(programs, tensors, shapes)
+        fitting, pattern = self._fitting(programs, call.tensors, call.shapes)
         if self._options["strict"] and fitting:
-            return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
-        found, change = self._replayed(fitting, tensors)
+            made, found = self._record(call, pattern)
+            refuse_other(fitting[0], made, self._name())
+            return made.finish_recording(call.tensors, found, call.given)
+        found, change = self._replayed(fitting, call)
         if found is not NotImplemented:
             if not kwargs:
-                self._try_quick(args)
+                self._try_quick(call)
             return found
         if isinstance(change, Failure):  # if it is the function's own, it comes again
-            programs.fixed.add(shapes)
+            programs.fixed.add(call.shapes)
             pattern = None
         elif change is not None and self._gives_up(programs, change):
             return self.__wrapped__(*args, **kwargs)
-        return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
+        return self._recorded(call, pattern, change)
 
-    def _try_quick(self, args: tuple[Any, ...]) -> None:
+    def _kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> KindOfCall:
+        """What kind of call it is, by the arguments and by what the function keeps itself."""
+        tensors, key, shapes = signature(args, kwargs)
+        programs = self._programs.group(key)
+        if programs.eager_because is not None or not programs.state.names:
+            return KindOfCall((args, kwargs), (), tensors, len(tensors), shapes, programs)
+        state, kept, count = programs.state, programs.state.values(), len(tensors)
+        tensors, key, shapes = signature(args, kwargs, kept)
+        if key not in self._programs and state.is_new_kind_too_many():
+            self._stop_tracing(programs, "what it keeps itself is of another kind in each call")
+        else:
+            programs = self._programs.group(key, state)
+        return KindOfCall((args, kwargs), kept, tensors, count, shapes, programs)
+
+    def _try_quick(self, call: KindOfCall) -> None:
         """From now on calls like the one that a program has just served go the quick way first."""
         served = self._served
         if served is not None and not any(map(self._options.get, _ALWAYS_LONG)):
-            self._quick = with_first(tuple(self._quick), served, args, self._switches())
+            given = (*call.given[0], *call.kept)
+            self._quick = with_first(tuple(self._quick), served, given, self._switches())
 
     def _switches(self) -> list[NamedGuard]:
         """What must be so for calls to run as programs."""
@@ -144,48 +160,35 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
     def _name(self) -> str:
         return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
 
-    def _replayed_strictly(
-        self,
-        programs: Programs,
-        first: RecordedProgram,
-        pattern: Pattern | None,
-        tensors: Sequence[Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        made, found = self._record(programs, tensors, args, kwargs, pattern)
-        refuse_other(first, made, self._name())
-        return made.finish_recording(tensors, found)
-
     def _replayed(
-        self, programs: list[RecordedProgram], tensors: Sequence[Any]
+        self, programs: list[RecordedProgram], call: KindOfCall
     ) -> tuple[Any, Change | None]:
         """What a program gives; NotImplemented, and why the last one is not for this call."""
         known: list[Any] = []
         change = None
         for program in tuple(programs):
-            refusal = program.refusal(tensors)
+            refusal = program.refusal(call.tensors)
             if refusal is not None:
                 change = refusal
                 continue
-            if not program.agrees(known):
+            if not program.reads.agree(known):
                 continue
-            found, state, refusal = run(program, tensors)
+            found, state, refusal = run(program, call.tensors)
             if refusal is not None:
                 change = refusal
                 continue
-            differing = program.differing(found)
+            differing = program.reads.differing(found)
             if differing is None:
                 program.long_calls += 1
                 self._served = program
                 if program is not programs[0]:  # it is likely to serve the next call, too
                     programs.remove(program)
                     programs.insert(0, program)
-                return program.finish(tensors, found), None
+                return program.finish(call.tensors, found, call.given), None
             assert state is not None
             default_stream.give_back(state)
-            known = program.read_values(found)[: differing + 1]
-            change = program.change_of_read(differing, found)
+            known = program.reads.values(found)[: differing + 1]
+            change = program.reads.change(differing, found)
         return NotImplemented, change
 
     def _gives_up(self, programs: Programs, change: Change) -> bool:
@@ -199,9 +202,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                 "what was read when the function was recorded must stay as it was",
                 op=self._name(), got=str(change), fix="trace it with on_change='record'",
             )  # fmt: skip
-        key = f"{change.what} {change.line}"
-        programs.changes[key] = programs.changes.get(key, 0) + 1
-        if programs.changes[key] <= _MOST_CHANGES:
+        if programs.repeats(f"{change.what} {change.line}") <= _MOST_CHANGES:
             return False
         self._stop_tracing(programs, f"it would be another program each time: {change}")
         return True
@@ -216,22 +217,14 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             stacklevel=5,
         )
 
-    def _recorded(
-        self,
-        programs: Programs,
-        shapes: Shapes,
-        pattern: Pattern | None,
-        tensors: Sequence[Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        change: Change | None,
-    ) -> Any:
+    def _recorded(self, call: KindOfCall, pattern: Pattern | None, change: Change | None) -> Any:
         """Calls the function, and keeps the program that its ops are."""
+        programs, (args, kwargs) = call.programs, call.given
         state, before, why = default_stream.state(), Before(), ""
         try:
             try:
-                made, found = self._record(programs, tensors, args, kwargs, pattern, before)
-                is_right = pattern is None or made.takes(shapes)
+                made, found = self._record(call, pattern, before)
+                is_right = pattern is None or made.takes(call.shapes)
                 refuse_kept_sizes(made.listing)
             except Exception as error:
                 is_told = self.input_spec is None or isinstance(error, _C.ShapeError)
@@ -241,8 +234,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             if not is_right:  # what it does with sizes takes numbers
                 default_stream.give_back(state)
                 before.put_back()
-                programs.fixed.add(shapes)
-                made, found = self._record(programs, tensors, args, kwargs, None)
+                programs.fixed.add(call.shapes)
+                made, found = self._record(call, None)
                 made.cause, pattern = f"sizes that no program with unknown sizes takes{why}", None
         except Untraceable as reason:
             default_stream.give_back(state)
@@ -254,42 +247,45 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         elif pattern is not None and self.input_spec is None:
             made.cause = "other sizes, which are unknown in this program"
         self._last = made
+        is_last_time = made.listing.settle_kept() or programs.state.add(made.state_found)
         if made.excluded and not self._options["strict"]:
             programs.eager_because = "a part of the function is excluded from the trace"
             self._in_pieces = self._cut()
-        elif not made.is_once:
-            self._keep(programs, shapes, pattern, made)
-        return made.finish_recording(tensors, found)
+        elif not (made.is_once or is_last_time):
+            self._keep(call, pattern, made)
+        elif not made.state_found and programs.repeats("kept") > _MOST_CHANGES:
+            self._stop_tracing(programs, "it keeps tensors where no program reaches")
+        return made.finish_recording(call.tensors, found, call.given)
 
     def _record(
         self,
-        programs: Programs,
-        tensors: Sequence[Any],
-        args: Any,
-        kwargs: Any,
+        call: KindOfCall,
         pattern: Pattern | None,
         before: Before | None = None,
         *,
         is_symbolic: bool = False,
     ) -> tuple[RecordedProgram, Any]:
-        reading = Reading(Before() if before is None else before)
+        args, kwargs = call.given
+        tensors, state = call.tensors, call.programs.state
+        reading = Reading(Before() if before is None else before, state if call.kept else None)
         reading.call(self.__wrapped__, args, kwargs, tensors)
         # What earlier recordings met will be met again.
-        reading.tensors += [pair for one in programs.all() for pair in one.held()]
-        names = argument_names(self.__wrapped__, args, kwargs)
+        reading.tensors += [pair for one in call.programs.all() for pair in one.held()]
+        names = argument_names(self.__wrapped__, args, kwargs, tensors[: call.arguments])
+        kept_names = [f"kept_{i}" for i in range(len(tensors) - call.arguments)]
         recording = Recording(
             self._options["capture_as_const"], is_symbolic or self._options["symbolic"]
         )
         with recording.going_on():
-            for index, x in enumerate(tensors):
+            for index, (x, name) in enumerate(zip(tensors, names + kept_names, strict=True)):
                 sizes = None if pattern is None else pattern[index]
-                recording.bind(x, ArgumentPlace(index), names[index], sizes)
+                recording.bind(x, ArgumentPlace(index), name, sizes)
             if not recording.captures:
                 for name, x in reading.tensors:
                     if id(x) not in recording.touched:
                         recording.bind(x, HeldPlace(x, name), name)
             result = self.recorded_form()(*args, **kwargs)
-            made = RecordedProgram(recording, result, reading, self._options)
+            made = RecordedProgram(recording, result, reading, self._options, call.given)
         made.names = names
         made.compile()
         return made, made.values_of_recording()
@@ -311,14 +307,12 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         names = ("cache_size", "capture_as_const", "opt_level", "recompute")
         return in_pieces(self.__wrapped__, {name: self._options[name] for name in names})
 
-    def _keep(
-        self, programs: Programs, shapes: Shapes, pattern: Pattern | None, made: RecordedProgram
-    ) -> None:
+    def _keep(self, call: KindOfCall, pattern: Pattern | None, made: RecordedProgram) -> None:
         if pattern is None:
-            programs.by_shapes.setdefault(shapes, []).append(made)
+            call.programs.by_shapes.setdefault(call.shapes, []).append(made)
         else:
-            programs.by_pattern.setdefault(pattern, []).append(made)
-        if forget_oldest(self.programs(), self._programs.values(), self.cache_size):
+            call.programs.by_pattern.setdefault(pattern, []).append(made)
+        if self._programs.forget_oldest():
             self._quick = ()
 
     def concrete(self, *args: Any, **kwargs: Any) -> ConcreteProgram:
@@ -347,15 +341,15 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
                 argument="args", got="nothing", fix="call it first, or pass an InputSpec",
             )  # fmt: skip
         pattern = tuple([spec.shape for spec in specs]) if len(specs) == len(tensors) else None
-        state = default_stream.state()
+        state, before = default_stream.state(), Before()
         try:
-            made, _ = self._record(
-                Programs(), tensors, made_args, made_kwargs, pattern, is_symbolic=bool(specs)
-            )
+            call = KindOfCall((made_args, made_kwargs), (), tensors, len(tensors), (), Programs())
+            made, _ = self._record(call, pattern, before, is_symbolic=bool(specs))
         except Untraceable as reason:
             raise reason.as_error("concrete") from reason
         finally:
             default_stream.give_back(state)
+            before.put_back()
         given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)
         return ConcreteProgram(made, [a or b for a, b in zip(given, made.names, strict=True)])
 
@@ -378,8 +372,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
 
     def programs(self) -> list[RecordedProgram]:
         """The programs that there are, in the order of their making."""
-        found = [program for one in self._programs.values() for program in one.all()]
-        return sorted(found, key=lambda program: program.order)
+        return self._programs.programs()
 
     def why(self) -> str:
         """The programs in the cache, and for each why it was made and what it depends on.
@@ -391,8 +384,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             >>> print(double.why())
             program 0 of 2 ops: the first call of its kind
         """
-        reasons = [one.eager_because for one in self._programs.values()]
-        told = [explained(self.programs(), [reason for reason in reasons if reason is not None])]
+        told = [explained(self.programs(), self._programs.eager_reasons())]
         told += ["a part of the function is excluded from the trace"] if self._in_pieces else []
         for number, piece in enumerate(self._in_pieces[1] if self._in_pieces else ()):
             told.append(f"piece {number}:\n{piece.why()}")

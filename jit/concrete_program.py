@@ -19,6 +19,7 @@ from .errors import FrozenValueWarning
 from .places import ArgumentPlace, HeldPlace, Place, TensorPlace
 from .recorded_program import RecordedProgram
 from .result_names import names_of
+from .signature import signature
 
 
 class ConcreteProgram:
@@ -49,7 +50,7 @@ class ConcreteProgram:
         self.states: dict[str, Any] = copier.states
         self.results: dict[str, Any] = {}
         self.structure = made.treedef
-        for name, result in zip(names_of(made.treedef), made.results, strict=True):
+        for name, result in zip(names_of(made.treedef), made.returned(), strict=True):
             if result.place is None:
                 old = made.outputs[result.output]
             else:
@@ -82,13 +83,13 @@ class _Copier(Copier):
         self.target = Program()
         self._made = made
         self._names_of_arguments = names
-        self._places: dict[int, Place] = dict(made.all_inputs)
+        self._places = {number: self._outside(place) for number, place in made.all_inputs}
         self.inputs: list[str] = []
         self.states: dict[str, Any] = {}
 
     def copied(self) -> Program:
         """The program, with all arguments as inputs and what becomes of states."""
-        for number, place in self._made.all_inputs:
+        for number, place in self._places.items():
             if isinstance(place, ArgumentPlace):
                 self.number(number)
         for at in range(len(self.steps)):
@@ -103,7 +104,33 @@ class _Copier(Copier):
                     "a function that is saved may change parameters and buffers alone", op="save",
                     got=f"one that sets the {place!r}", fix="save the layer, not its training step",
                 )  # fmt: skip
+        for text, pairs in self._made.exchanged:
+            self._exchange(text, pairs)
         return self.finish()
+
+    def _outside(self, place: Place) -> Place:
+        """What the function keeps itself is a state of the program."""
+        index = place.index if isinstance(place, ArgumentPlace) else -1
+        if index < len(self._names_of_arguments):
+            return place
+        kept, _, _ = signature((), {}, [name.value() for name in self._made.kept])
+        return HeldPlace(kept[index - len(self._names_of_arguments)], f"kept_{index}")
+
+    def _exchange(self, text: str, pairs: list[tuple[int, int]] | None) -> None:
+        """A name of the function's state is a state, which gets what the function puts there.
+
+        Raises:
+            ArgumentError: it is not of one kind.
+        """
+        for old, output in [(-1, -1)] if pairs is None else pairs:
+            new = self._made.outputs[output]
+            if pairs is None or self.source.describe(old) != self.source.describe(new):
+                raise _C.ArgumentError(
+                    "what a saved function keeps must be of one kind, before it and behind it",
+                    op="save", got=f"{text}, which it replaces by another kind",
+                    fix="set it to a tensor of that shape before",
+                )  # fmt: skip
+            _C.assign_state(self.target, self.number(old), self.number(new))
 
     def _is_needed(self, at: int) -> bool:
         return not self._made.needed.isdisjoint(self.steps[at][2])

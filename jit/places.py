@@ -7,7 +7,7 @@ becomes an input of the program, and its place says where the value is at the ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _C
 from ..imperative import Tensor
@@ -154,3 +154,18 @@ class CountPlace(Place):
 
     def __repr__(self) -> str:
         return f"{type(self.holder).__name__}.{self.keys[0]}"
+
+
+class Result(NamedTuple):
+    """A tensor that the function returned: what a run makes, or one that was there before."""
+
+    kind: Any  # the class of the wrapper; None: none
+    output: int  # of the run; -1: the tensor at a place
+    place: TensorPlace | None
+
+
+class Assigned(NamedTuple):
+    """What a place gets after a run: a result of it; None: nothing is there any more."""
+
+    place: Place
+    output: int | None

@@ -6,10 +6,11 @@ unknown, and one program serves all; where it cannot, each gets its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .recorded_program import RecordedProgram
+from .state import State
 
 # So many kinds of calls are known for each program that is kept.
 _KINDS_PER_PROGRAM = 4
@@ -27,15 +28,22 @@ class Programs:
         fixed: shapes that no program with unknown sizes serves.
         changes: how often each line was the reason to record again.
         eager_because: why calls of this signature run at once; None: they don't.
+        state: names whose values are given with the arguments.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: State | None = None) -> None:
+        self.state = State() if state is None else state
         self.by_shapes: dict[Shapes, list[RecordedProgram]] = {}
         self.by_pattern: dict[Pattern, list[RecordedProgram]] = {}
         self.fixed: set[Shapes] = set()
         self.changes: dict[str, int] = {}
         self.eager_because: str | None = None
         self._seen: list[Shapes] = []
+
+    def repeats(self, reason: str) -> int:
+        """Counts one more time that a function was recorded again for a reason."""
+        self.changes[reason] = self.changes.get(reason, 0) + 1
+        return self.changes[reason]
 
     def all(self) -> list[RecordedProgram]:
         """All programs."""
@@ -76,6 +84,26 @@ class Programs:
         ) if is_open and shapes not in self.fixed else None
 
 
+class KindOfCall(NamedTuple):
+    """What a call is of, and the programs for it.
+
+    Attributes:
+        given: its arguments.
+        kept: what the function's own state is.
+        tensors: those among both.
+        arguments: how many of these are among the arguments.
+        shapes: of all of them.
+        programs: for calls of the same signature.
+    """
+
+    given: tuple[tuple[Any, ...], dict[str, Any]]
+    kept: Sequence[Any]
+    tensors: Sequence[Any]
+    arguments: int
+    shapes: Shapes
+    programs: Programs
+
+
 def fits(pattern: Pattern, shapes: Shapes) -> bool:
     """Whether shapes are of a pattern: sizes of one name are equal."""
     named: dict[str, int] = {}
@@ -110,26 +138,47 @@ def pattern_of(seen: list[Shapes]) -> Pattern | None:
     return tuple(made)
 
 
-def forget_oldest(
-    programs: Sequence[RecordedProgram], groups: Iterable[Programs], most: int
-) -> bool:
-    """Drops the first of all programs, if there are more than may be kept; whether it did."""
-    dropped = programs[: max(0, len(programs) - most)]
-    for group in groups:
-        for program in dropped:
-            group.forget(program)
-    return bool(dropped)
+class ProgramCache(dict[Any, Programs]):
+    """The programs of a function, by signatures.
 
-
-def with_room(groups: dict[Any, Programs], most: int) -> dict[Any, Programs]:
-    """Programs by signatures, in which there is room for one more.
-
-    A signature holds on to arguments; those whose programs are gone are dropped now and then.
+    Attributes:
+        size: how many programs are kept.
     """
-    if len(groups) >= _KINDS_PER_PROGRAM * most:
-        for key in [key for key, group in list(groups.items()) if not group.all()]:
-            groups.pop(key, None)
-    return groups
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def group(self, key: Any, state: State | None = None) -> Programs:
+        """The programs of a signature.
+
+        A signature holds on to arguments; those whose programs are gone are dropped now and then.
+        """
+        if key not in self:
+            if len(self) >= _KINDS_PER_PROGRAM * self.size:
+                for old in [old for old, group in list(self.items()) if not group.all()]:
+                    self.pop(old, None)
+            self[key] = Programs(state)
+        return self[key]
+
+    def programs(self) -> list[RecordedProgram]:
+        """All programs, in the order of their making."""
+        found = [program for group in self.values() for program in group.all()]
+        return sorted(found, key=lambda program: program.order)
+
+    def forget_oldest(self) -> bool:
+        """Drops the first of all programs, if there are more than are kept; whether it did."""
+        programs = self.programs()
+        dropped = programs[: max(0, len(programs) - self.size)]
+        for program in dropped:
+            for group in self.values():
+                group.forget(program)
+        return bool(dropped)
+
+    def eager_reasons(self) -> list[str]:
+        """Why some calls run at once."""
+        reasons = [group.eager_because for group in self.values()]
+        return [reason for reason in reasons if reason is not None]
 
 
 def explained(programs: Sequence[RecordedProgram], reasons: Sequence[str]) -> str:

@@ -145,6 +145,12 @@ class Fields:
         """What the attribute is."""
         return getattr(self.owner, name, missing)
 
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self.owner, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self.owner, name)
+
 
 class Variable(Fields):
     """The value of a context variable, as a dict has it."""
@@ -165,9 +171,10 @@ class Guard:
         was: what it was.
         told: that in a message.
         is_guessed: nobody has been seen to read it; it counts if the function leaves it alone.
+        is_given: what it is has been given with the arguments, and is compared as these are.
     """
 
-    __slots__ = ("holder", "is_guessed", "line", "name", "snap", "text", "told", "was")
+    __slots__ = ("holder", "is_given", "is_guessed", "line", "name", "snap", "text", "told", "was")
 
     def __init__(self, holder: Any, name: str, text: str, line: str) -> None:
         self.holder = holder
@@ -178,6 +185,7 @@ class Guard:
         self.told = shown(self.was)  # what is in it may be another by the time that this is said
         self.snap: Snapshot | ArraySnapshot | None = None
         self.is_guessed = False
+        self.is_given = False
 
     def look_inside(self) -> None:
         """From now on what is in a container counts, too."""
@@ -209,6 +217,19 @@ def read(holder: Any, name: str) -> Any:
         except ValueError:
             return MISSING
     return holder.get(name, MISSING)
+
+
+def write(holder: Any, name: str, value: Any) -> None:
+    """Binds what a dict, a slot or a cell has under a name; MISSING: nothing is there any more."""
+    if isinstance(holder, CellType):
+        if value is MISSING:
+            del holder.cell_contents
+        else:
+            holder.cell_contents = value
+    elif value is not MISSING:
+        holder[name] = value
+    elif holder.get(name, MISSING) is not MISSING:
+        del holder[name]
 
 
 def shown(x: Any) -> str:

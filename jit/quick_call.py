@@ -16,8 +16,9 @@ from typing import Any
 from .. import _C
 from ..imperative import Tensor
 from ..imperative.trees import PLACE, unflatten
-from .python_guards import MISSING
-from .recorded_program import RecordedProgram, Result
+from .places import Result
+from .python_guards import MISSING, is_plain
+from .recorded_program import RecordedProgram
 from .signature import is_by_itself
 
 # How many programs a call is tried with before it goes the long way.
@@ -40,7 +41,7 @@ def with_first(
     Args:
         known: those so far.
         program: what served the call.
-        args: its arguments.
+        args: its arguments, and what the function keeps itself.
         own: what must be so beside the program's guards.
     """
     if not program.is_tried:
@@ -58,7 +59,7 @@ def quick_call(
 
     Args:
         program: what was recorded.
-        args: the arguments of that call, all by position.
+        args: the arguments of that call, all by position, and what the function keeps itself.
         own: what must be so beside the program's guards.
 
     Returns:
@@ -66,20 +67,28 @@ def quick_call(
     """
     state = program.plain_state()
     given = _said_arguments(program, args)
-    if state is None or given is None:
+    kept = [(one.holder, one.name) for one in program.kept if type(one.holder) is dict]
+    if state is None or given is None or len(kept) != len(program.kept):
         return None
     named, cells, fields, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
+    leaves, stores = program.leaves[: program.count], _said_stores(program)
+    assembling = _assembling(program.treedef)
+    if stores is None:
+        leaves, stores, assembling = list(range(len(program.results))), [], program.assembled
     return _C.QuickCall(
         program.op,
         given,
+        kept,
         ((*own, *named), cells, fields, others),
         MISSING,
         state,
         [place.said() for place in program.places],
         changes,
+        stores,
         list(map(_said, program.results)),
-        _assembling(program),
+        leaves,
+        assembling,
         (program.lives, program.op.traced) if program.has_history else None,
     )
 
@@ -87,7 +96,7 @@ def quick_call(
 def _said_arguments(program: RecordedProgram, args: Sequence[Any]) -> tuple[Any, ...] | None:
     """The arguments as csrc/bind/quick_arguments.h takes them; None: there are others."""
     said: list[Any] = []
-    kinds = iter(program.argument_kinds())
+    tensors = iter(zip(program.arguments, program.kinds, strict=True))
     seen: list[Tensor] = []
     for x in args:
         if type(x) is not Tensor:
@@ -95,11 +104,11 @@ def _said_arguments(program: RecordedProgram, args: Sequence[Any]) -> tuple[Any,
                 return None
             said.append(x)
             continue
-        kind = None if any(x is other for other in seen) else next(kinds)
-        if kind is None:
+        number, kind = (-1, None) if any(x is other for other in seen) else next(tensors)
+        if kind is None:  # neither elements nor such on a tape
             return None
         seen.append(x)
-        said.append(kind)
+        said.append((number, *kind))
     return tuple(said)
 
 
@@ -107,9 +116,22 @@ def _said(result: Result) -> tuple[Any, Any]:
     return (result.kind, result.output) if result.place is None else (None, result.place.said())
 
 
-def _assembling(program: RecordedProgram) -> Any:
+def _said_stores(program: RecordedProgram) -> list[tuple[Any, Any, int, Any]] | None:
+    """What gets into dicts, by key: a result, or -1 and what it is; None: there is more."""
+    said = []
+    leaves = iter(program.leaves[program.count :])
+    for store, items in zip(program.stores, program.stored, strict=True):
+        if store.target is None:
+            return None
+        for key, x in items.items():
+            if x is not PLACE and not is_plain(x):
+                return None
+            said.append((store.target, key, next(leaves) if x is PLACE else -1, x))
+    return said
+
+
+def _assembling(treedef: Any) -> Any:
     """What makes the result of the leaves; None: it is the one that there is."""
-    treedef = program.treedef
     if treedef is PLACE:
         return None
     is_flat = type(treedef) is tuple and all(part is PLACE for part in treedef)

@@ -23,9 +23,10 @@ from .. import _C
 from ..nn import Layer
 from ..optim import Optimizer
 from .bound_methods import ATTRIBUTE
-from .putting_back import Before
-from .python_guards import MISSING, Fields, Guard, Variable, is_container, is_plain
+from .putting_back import Before, id_of
+from .python_guards import MISSING, Fields, Guard, Variable, is_container, is_plain, read
 from .reading_code import CodeReader
+from .state import State, is_tree
 from .users import (
     dict_of,
     functions_of,
@@ -75,9 +76,10 @@ class Reading:
         words: texts in code that asks for attributes by texts.
         reads_all: whether some code reads objects without saying names.
         before: notes what the function may change.
+        state: the names whose values are given with the arguments.
     """
 
-    def __init__(self, before: Before) -> None:
+    def __init__(self, before: Before, state: State | None = None) -> None:
         self.guards: list[Guard] = []
         self.tensors: list[tuple[str, Any]] = []
         self.reads_gradients = False
@@ -85,6 +87,7 @@ class Reading:
         self.words: set[str] = set()
         self.reads_all = False
         self.before = before
+        self.state = State() if state is None else state
         self._guards: dict[Any, Guard] = {}
         self._given: Mapping[str, Any] = {}
         self._seen: set[Any] = set()
@@ -123,15 +126,29 @@ class Reading:
             whole: of a container, what is in it counts, too.
             is_guessed: it counts only where the function leaves it alone.
         """
-        key = (id(holder.owner) if isinstance(holder, Fields) else id(holder), name)
+        key = (id_of(holder), name)
         if key not in self._guards:
             self._guards[key] = Guard(holder, name, text, line)
             self._guards[key].is_guessed = is_guessed
+            self._guards[key].is_given = self._is_given(holder, name)
             self.guards.append(self._guards[key])
         self._guards[key].is_guessed &= is_guessed
         if whole:
             self._guards[key].look_inside()
         return self._guards[key]
+
+    def _is_given(self, holder: Any, name: str) -> bool:
+        """Whether what a name is stands among the arguments."""
+        return self.state.has(holder, name) and is_tree(read(holder, name))
+
+    def given(self) -> list[Guard]:
+        """The names whose values are given."""
+        return [guard for guard in self.guards if guard.is_given]
+
+    def _guarded(self, guard: Guard, depth: int = 0) -> None:
+        """Looks into what a name is."""
+        if not guard.is_given:
+            self.value(guard.was, guard.text, guard.line, depth)
 
     def held_by(self, cls: type) -> Any:
         """The attributes of a class, as the same mapping each time."""
@@ -156,6 +173,7 @@ class Reading:
             given = inspect.signature(function).bind(*args, **kwargs).arguments
         except (TypeError, ValueError):  # it will say so itself
             given = {}
+        self._note_all(self.state.values())
         self._given = {name: x for name, x in given.items() if _is_object(x)}
         followed = set(map(id, self._given.values()))
         self.function(function)
@@ -167,6 +185,13 @@ class Reading:
         others = set(map(id, tensors))
         self.tensors[before:] = [x for x in self.tensors[before:] if id(x[1]) not in others]
         self._follow_what_is_named()
+
+    def _note_all(self, x: Any) -> None:
+        """Containers in one another, whose contents are given."""
+        if is_container(x) and self.before.was(x) is None:
+            self.before.note(x)
+            for item in x.values() if isinstance(x, dict) else x:
+                self._note_all(item)
 
     def _argument(self, x: Any, name: str) -> None:
         """Reads an argument, of which more may count than which it is."""
@@ -184,7 +209,9 @@ class Reading:
         if isinstance(function, MethodType):
             self.function(function.__func__, function.__self__, name)
         elif isinstance(function, FunctionType):
-            if is_users(function.__code__) and self._is_new(function, instance):
+            if not is_users(function.__code__):
+                self._function_of_package(function, name)
+            elif self._is_new(function, instance):
                 given, self._given = self._given, {}  # which are the first one's
                 CodeReader(self, function, instance, given).read(function.__code__)
                 self._fields(function, ("__defaults__", "__kwdefaults__"), function.__name__, name)
@@ -201,13 +228,19 @@ class Reading:
             if isinstance(call, FunctionType):
                 self.function(call, function, name)
 
+    def _function_of_package(self, function: FunctionType, line: str) -> None:
+        """What it may ask of objects of its module, as `os.getenv` does of `os.environ`."""
+        for name in () if is_ours(function.__module__ or "") else function.__code__.co_names:
+            x = function.__globals__.get(name)
+            if dict_of(x) and not (callable(x) or isinstance(x, (*_NOT_LOOKED_INTO, ModuleType))):
+                self._guarded(self.guard(function.__globals__, name, name, line, is_guessed=True))
+
     def _fields(self, owner: Any, names: Sequence[str], text: str, line: str) -> None:
         """Attributes that are in no dict."""
         for name in names:
             x = getattr(owner, name, MISSING)
             if x is not MISSING and x is not None:
-                self.guard(Fields(owner), name, f"{text}.{name}", line, whole=True)
-                self.value(x, f"{text}.{name}", line)
+                self._guarded(self.guard(Fields(owner), name, f"{text}.{name}", line, whole=True))
 
     def value(self, x: Any, text: str, line: str, depth: int = 0) -> None:
         """Looks into a value that the function has got hold of."""
@@ -252,7 +285,7 @@ class Reading:
         if isinstance(x, _NOT_LOOKED_INTO) or is_ours(cls.__module__) or not self._is_new(x, cls):
             return
         held = dict_of(x)
-        self.before.note(held)
+        self.before.note_attributes(x)
         if not is_users_class(cls):
             self._object_of_package(x, held, text, line, depth)
         elif held is not None:
@@ -270,7 +303,7 @@ class Reading:
                 continue
             self._fields_left[False] -= 1
             guard = self.guard(held, name, f"{text}.{name}", line, whole=True, is_guessed=True)
-            self.value(guard.was, f"{text}.{name}", line, depth + 1)
+            self._guarded(guard, depth + 1)
         if held is not None:
             self._later.append(Asked(held, frozenset(), text, line, False))
 
@@ -324,13 +357,13 @@ class Reading:
             asked.holder, name, f"{asked.text}.{name}", asked.line, whole=True,
             is_guessed=not asked.is_object,
         )  # fmt: skip
-        self.value(guard.was, guard.text, asked.line)
+        self._guarded(guard)
 
     def layer(self, layer: Any, text: str, line: str) -> None:
         """Reads a layer: what its code reads, or, of one of this package, all that it holds."""
         if not self._is_new(layer):
             return
-        self.before.note(vars(layer))
+        self.before.note_attributes(layer)
         forward = inspect.getattr_static(type(layer), "forward", None)
         is_own = isinstance(forward, FunctionType) and is_users(forward.__code__)
         # What its code sets counts where it is read.
@@ -338,7 +371,7 @@ class Reading:
         stored = stored_by(cls) if is_own else frozenset()
         for name in list(vars(layer)):
             x = vars(layer)[name]
-            if name == ATTRIBUTE:
+            if name == ATTRIBUTE or self._is_given(vars(layer), name):
                 continue
             if name not in stored:
                 self.guard(vars(layer), name, f"{text}.{name}", line, whole=True)
@@ -356,11 +389,10 @@ class Reading:
         if not self._is_new(optimizer):
             return
         counted = getattr(optimizer, "counted", ())
-        for name, x in list(vars(optimizer).items()):
+        for name in list(vars(optimizer)):
             if name in counted:
                 continue
-            self.guard(vars(optimizer), name, f"{text}.{name}", line, whole=True)
-            self.value(x, f"{text}.{name}", line)
+            self._guarded(self.guard(vars(optimizer), name, f"{text}.{name}", line, whole=True))
 
 
 def _is_object(x: Any) -> bool:

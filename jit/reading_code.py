@@ -19,7 +19,7 @@ from .. import _C
 from ..nn import Layer
 from ..optim import Optimizer
 from .python_guards import MISSING, Fields, Guard, is_container
-from .users import dict_of, is_ours, is_users
+from .users import dict_of, is_ours, is_users, slots_of
 
 if TYPE_CHECKING:
     from .reading import Reading
@@ -30,8 +30,8 @@ _KEEPING = (
     "PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG", "RESUME", "COPY_FREE_VARS", "COPY", "DUP_TOP",
     "NOT_TAKEN",
 )  # fmt: skip
-# What is called to change a container, whatever is in it.
-_CHANGING = ("add", "append", "clear", "discard", "extend", "insert", "update")
+# What is called to put something into a container, whatever is in it.
+_ADDING = ("add", "append", "extend", "update")
 # Who asks for attributes by texts.
 _BY_TEXT = ("getattr", "hasattr")
 # Who reads objects as a whole, or by names that are computed.
@@ -124,7 +124,7 @@ class CodeReader:
             return self._imported(step, place)
         if name in ("STORE_ATTR", "DELETE_ATTR"):
             if top is not None:
-                self.reading.before.note(dict_of(top[0]))
+                self._note_set(top[0], step.argval)
             return _FOLLOWED
         if name == "MATCH_CLASS":  # by position
             self.reading.reads_all = True
@@ -136,6 +136,12 @@ class CodeReader:
             self._followed = top
             return _FOLLOWED
         return None
+
+    def _note_set(self, owner: Any, name: str) -> None:
+        """An attribute is about to be another."""
+        self.reading.before.note_attributes(owner)
+        if name in slots_of(type(owner)):
+            self.reading.before.note_name(Fields(owner), name)
 
     def _stored(self, step: Any, top: Top | None) -> Any:
         """Two steps in one, as Python 3.13 has them."""
@@ -195,7 +201,7 @@ class CodeReader:
         owner, text, guard = top
         text = f"{text}.{name}"
         self.reading.before.note(owner)
-        if is_container(owner) and name not in _CHANGING and guard is not None:
+        if is_container(owner) and name not in _ADDING and guard is not None:
             guard.look_inside()
         if isinstance(owner, ModuleType):
             if is_ours(owner.__name__):
@@ -208,8 +214,8 @@ class CodeReader:
             self.reading.value(owner, top[1], place)
         if name == "__class__":
             return type(owner), text, None
+        self.reading.before.note_attributes(owner)
         held = dict_of(owner)
-        self.reading.before.note(held)
         if held is not None and not isinstance(owner, type) and name in held:
             return _top(self.reading.guard(held, name, text, place))
         if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
@@ -240,8 +246,8 @@ class CodeReader:
             self._followed_into(value, owner, top, place)
             return None
         if hasattr(type(value), "__get__") and not isinstance(owner, type):
-            is_change = isinstance(value, MethodDescriptorType) and value.__name__ in _CHANGING
-            if not (is_change and is_container(owner)):
+            is_added = isinstance(value, MethodDescriptorType) and value.__name__ in _ADDING
+            if not (is_added and is_container(owner)):
                 self._escapes(top, place)
             self.reading.value(value, text, place)
             return None
@@ -268,7 +274,8 @@ _FOLLOWED: Any = object()
 
 
 def _top(guard: Guard) -> Top | None:
-    return None if guard.was is MISSING else (guard.was, guard.text, guard)
+    is_followed = guard.was is not MISSING and not guard.is_given
+    return (guard.was, guard.text, guard) if is_followed else None
 
 
 def _line_of(step: Any, line: int) -> int:

@@ -9,42 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _C
-from ..imperative import Listing, Tensor
+from ..imperative import Tensor
 from ..imperative.levels import is_differentiated, stopped, unwrapped
 from ..imperative.sub_programs import Call
-from ..imperative.trees import flatten, unflatten
+from ..imperative.trees import flatten, leaves_of, unflatten
 from ..static.compiled import CompiledProgram
 from ..transforms.checkpoint import checkpoint
 from .errors import Untraceable
-from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
+from .places import ArgumentPlace, Assigned, GradientPlace, HeldPlace, Result
 from .python_guards import Change, Guards, shown
 from .reading import Reading
+from .recorded_tensor import read_by
 from .recording import Recording
 from .signature import refuse_sizes
-from .touched import Read, same_elements, shown_elements
+from .state import replaced
+from .stores import Given, put_all, take_stores
+from .touched import Reads
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
 # Passes over what a gradient's rules have made, whose program comes from one after all passes.
 _OF_GRADIENTS = ("dead_code", "moves", "identities", "cse", "chains", "rows")
-
-
-class Result(NamedTuple):
-    """A tensor that the function returned: what a run makes, or one that was there before."""
-
-    kind: Any  # the class of the wrapper; None: none
-    output: int  # of the run; -1: the tensor at a place
-    place: TensorPlace | None
-
-
-class Assigned(NamedTuple):
-    """What a place gets after a run: a result of it; None: nothing is there any more."""
-
-    place: Place
-    output: int | None
 
 
 _made = count()
@@ -57,13 +45,23 @@ class RecordedProgram:
         listing: the program as it was recorded.
         inputs: the numbers of its inputs, and their places.
         outputs: the numbers of its results.
-        results: what the function returns.
+        results: the tensors that the function returns or keeps; `leaves` says where each stands.
+        arguments: the variables that the arguments' tensors are; `kinds` are these tensors' kinds.
         assigned: what is assigned after a run.
-        reads: what Python read, in order; `first_read` is the output that the first one is.
+        stores: what else it leaves behind.
+        reads: what Python read.
+        kept: the names whose values are given behind the arguments.
+        exchanged: names of the state, which are replaced, with `_pairs` of each.
+        state_found: names that turned out to be such ones: this program served its call alone.
     """
 
     def __init__(
-        self, recording: Recording, result: Any, reading: Reading, options: dict[str, Any]
+        self,
+        recording: Recording,
+        result: Any,
+        reading: Reading,
+        options: dict[str, Any],
+        given: Given,
     ) -> None:
         """Inside of the recording, when the function has returned."""
         self.cause = "the first call of its kind"
@@ -72,31 +70,58 @@ class RecordedProgram:
         self.is_tried = False  # whether calls can go the quick way
         self.order = next(_made)
         self.names: list[str] = []  # of the arguments
-        self.guards = Guards([g for g in reading.guards if not g.is_guessed or g.holds()])
+        own = [g for g in reading.guards if not g.is_given and (not g.is_guessed or g.holds())]
+        self.guards = Guards(own)
+        self.state_found = replaced([g for g in reading.guards if not g.is_given])
+        self.kept = tuple(reading.state.names)
         self.listing = recording.program
         self.outputs: list[int] = []
         self._shadows: list[Any] = []
         self._recording = recording
-        recording.forget_released(result)
+        exchanged = [(g.text, g.was, g.now()) for g in (*self.state_found, *reading.given())]
+        self.stores, values = take_stores(reading, given, recording.counted())
+        recording.forget_released((result, values))
         refuse_sizes(result, self.listing)
-        found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
-        self.results = [self._result(y) for y in found]
+        self._flatten(result, values)
+        self.exchanged = [(text, self._pairs(was, now)) for text, was, now in exchanged]
+        del exchanged, values
         self.assigned = [*self._rebound(), *self._gradients(), *self._counts()]
-        self.reads: list[Read] = list(recording.reads.values())
-        self.first_read = len(self.outputs)
+        self.reads = Reads(list(recording.reads.values()), len(self.outputs))
         self.outputs += [read.number for read in self.reads]
         self._note_held(recording, reading)
         self.is_once = bool(recording.born)
         recording.settle()
         self.excluded = tuple(recording.excluded)
         self.all_inputs = list(recording.inputs)
-        self.needed = _read_by(self.listing, self.outputs)
+        self.needed = read_by(self.listing, self.outputs)
         self._options = options
         self._taken: dict[Any, bool] = {}
         # Of what the function leaves behind, by what derivatives are wanted.
         self.lives = [is_differentiated(x) for x in self._shadows]
         self.lives += [False] * len(self.reads)
         self.has_history = any(self.lives)
+
+    def _flatten(self, result: Any, values: list[Any]) -> None:
+        """Takes apart what is returned and what is put; each tensor is made once by a run."""
+        born = set(map(id, self._recording.born))
+        found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
+        self.count = len(found)
+        put, self.stored = flatten(
+            values, lambda x: _is_tensor_like(x) and id(x) not in born, is_result=True
+        )
+        numbers: dict[int, int] = {}
+        self.leaves = [numbers.setdefault(id(y), len(numbers)) for y in (*found, *put)]
+        each = {id(y): y for y in (*found, *put)}
+        self.results = [self._result(each[key]) for key in numbers]
+
+    def _pairs(self, was: Any, now: Any) -> list[tuple[int, int]] | None:
+        """The inputs that a name of the state has, each with the result that gets in its place."""
+        touched, old, new = self._recording.touched, leaves_of(was), leaves_of(now)
+        is_plain = len(old) == len(new) and all(isinstance(y, _C.TensorWrapper) for y in new)
+        if not is_plain or not all(id(x) in touched for x in old):
+            return None
+        pairs = zip(old, new, strict=True)
+        return [(touched[id(x)].number, self._output(y.__wrapped__)) for x, y in pairs]
 
     def _output(self, x: Any) -> int:
         """Makes the variable that a tensor-like is a result of the run."""
@@ -126,6 +151,8 @@ class RecordedProgram:
             if place is None or id(tensor) in self._recording.captured:
                 continue
             value = tensor.__wrapped__
+            if touched is not None and touched.loses_leaf():
+                raise Untraceable(f"it writes into {place!r}, whose gradient is wanted")
             if touched is None or self._recording.refer(value).number != touched.number:
                 found.append(Assigned(place, self._output(value)))
             elif tensor.requires_grad is not touched.is_differentiated:
@@ -166,7 +193,7 @@ class RecordedProgram:
             if isinstance(t.place, HeldPlace)
         ]
         self._wanted = [(row[0], row[4]) for row in self._held]
-        self._kinds = [t.kind() for t in touched if isinstance(t.place, ArgumentPlace)]
+        self.kinds = [t.kind() for t in touched if isinstance(t.place, ArgumentPlace)]
         gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
         steps = self.listing.applied()
         read = {number for step in steps for number in step.inputs}
@@ -176,7 +203,7 @@ class RecordedProgram:
             for t in touched
             if t.is_leaf and (gradients or uses or reading.reads_gradients)
         ]
-        self._counted = [counted.place for counted in recording.counts]
+        self.counted = [counted.place for counted in recording.counts]
         self._constants = list(recording.captured.values())
         places = {id(t.tensor): t.place for t in touched}
         found = [(places.get(id(x)), x) for _, x in reading.tensors]
@@ -202,7 +229,7 @@ class RecordedProgram:
                 change = self._change_of_history()
                 if change is not None:
                     return change
-        for numbers in self._counted:
+        for numbers in self.counted:
             if not numbers.is_one():
                 return Change(f"{numbers}", "", "equal numbers", "others")
         for place, had_one in self._leaves:
@@ -250,14 +277,6 @@ class RecordedProgram:
         apart = [row[0] for row in self._held if id(row[0]) in self._apart]
         return tuple(self._wanted), tuple(leaves), tuple(apart)
 
-    def argument_kinds(self) -> list[tuple[int, bool, bool, bool] | None]:
-        """What each tensor of the arguments was, as csrc/bind/quick_arguments.h takes it.
-
-        None: it was something else than elements, on a tape or on none.
-        """
-        pairs = zip(self._arguments, self._kinds, strict=True)
-        return [None if kind is None else (number, *kind) for number, kind in pairs]
-
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""
         known = tuple(shapes)
@@ -290,9 +309,9 @@ class RecordedProgram:
         program, numbers = compiled.optimised(symbols)
         self.compiled = program
         given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
-        read = _read_by(program, numbers)
+        read = read_by(program, numbers)
         pairs = list(zip(given, self.all_inputs, strict=True))
-        self._arguments = [n for n, (_, place) in pairs if isinstance(place, ArgumentPlace)]
+        self.arguments = [n for n, (_, place) in pairs if isinstance(place, ArgumentPlace)]
         self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
         is_usual = passes is None and level > 0  # else somebody has said what may be done
         derived = _OF_GRADIENTS if is_usual else ()
@@ -330,43 +349,31 @@ class RecordedProgram:
         run = checkpoint(lambda *xs: [Tensor(y) for y in self.op(*map(unwrapped, xs))])
         return [unwrapped(y) for y in run(*map(Tensor, values))]
 
-    def change_of_read(self, index: int, found: Sequence[Any]) -> Change:
-        """What a value that Python read has become in a run."""
-        read = self.reads[index]
-        now = Tensor(stopped(found[self.first_read + index]))._raw()
-        return Change(
-            "a tensor's value", read.line, shown_elements(read.value), shown_elements(now)
-        )
-
-    def read_values(self, found: Sequence[Any]) -> list[Any]:
-        """What the values that Python read are in a run."""
-        return [Tensor(stopped(y))._raw() for y in found[self.first_read :]]
-
-    def agrees(self, known: Sequence[Any]) -> bool:
-        """Whether Python read these values first, as far as they are known, when it was recorded.
-
-        The same function on the same arguments reads the same variables up to the first that
-        differs.
-        """
-        pairs = zip(known, self.reads, strict=False)
-        return len(known) <= len(self.reads) and all(same_elements(x, r.value) for x, r in pairs)
-
-    def differing(self, found: Sequence[Any]) -> int | None:
-        """Which of the values that Python read is another in this run; None: none is."""
-        for index, read in enumerate(self.reads):
-            if not same_elements(found[self.first_read + index], read.value):
-                return index
-        return None
-
-    def finish(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+    def finish(
+        self, arguments: Sequence[Any], found: Sequence[Any], given: Given | None = None
+    ) -> Any:
         """Assigns what a run changes, all or nothing, and returns what the function returns."""
         if self.assigned:
             with _C.Journal() as journal:
                 for place, output in self.assigned:
                     place.assign(arguments, None if output is None else found[output])
                 journal.keep()
-        leaves = [self._made(result, arguments, found) for result in self.results]
-        return unflatten(self.treedef, leaves)
+        return self.assembled([self._made(r, arguments, found) for r in self.results], given)
+
+    def assembled(self, made: Sequence[Any], given: Given | None = None) -> Any:
+        """Puts what the function leaves behind, and returns what it returns.
+
+        Args:
+            made: the tensors of both, each once.
+            given: the arguments; None: nothing is left in them.
+        """
+        leaves = [made[i] for i in self.leaves]
+        put_all(self.stores, unflatten(self.stored, leaves[self.count :]), given)
+        return unflatten(self.treedef, leaves[: self.count])
+
+    def returned(self) -> list[Result]:
+        """The tensors that the function returns, by their places in what it returns."""
+        return [self.results[i] for i in self.leaves[: self.count]]
 
     @staticmethod
     def _made(result: Result, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
@@ -382,19 +389,10 @@ class RecordedProgram:
         del self._recording
         return found
 
-    def finish_recording(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+    def finish_recording(self, arguments: Sequence[Any], found: Sequence[Any], given: Given) -> Any:
         """What the call that was recorded leaves behind and returns."""
-        return self.finish(arguments, self.run(arguments) if self._is_symbolic else found)
+        return self.finish(arguments, self.run(arguments) if self._is_symbolic else found, given)
 
 
 def _is_tensor_like(x: Any) -> bool:
     return isinstance(x, _C.TensorBase)
-
-
-def _read_by(program: Listing, results: Sequence[int]) -> set[int]:
-    """The variables that results follow from."""
-    read = set(results)
-    for step in reversed(program.applied()):
-        if not read.isdisjoint(step.outputs):
-            read.update(step.inputs)
-    return read

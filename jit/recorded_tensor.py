@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from ..imperative import SymbolicTensor, apply
-from ..imperative.levels import is_differentiated, stopped
+from ..imperative import Listing, SymbolicTensor, apply
+from ..imperative.levels import is_differentiated, layers, stopped
 from ..imperative.sizes import ARITHMETIC, Size
 from ..imperative.sub_programs import Call
 from ..imperative.symbolic import is_moving, without_history
@@ -45,6 +45,7 @@ class RecordedListing(Program):
         self._moving: set[int] = set()  # what derivatives are wanted by goes into these
         self._stopped: dict[int, int] = {}
         self._sizes: list[tuple[weakref.ref[Size], str]] = []  # and the user's lines
+        self.handles: list[weakref.ref[RecordedTensor]] = []
 
     def note_size(self, size: Size) -> None:
         """A size has been made: while a function is recorded it may be kept."""
@@ -63,6 +64,31 @@ class RecordedListing(Program):
         if any(reference() is not None for reference, _ in self._sizes):
             gc.collect()  # what waits for the collector is kept by nobody
         return next((line for reference, line in self._sizes if reference() is not None), None)
+
+    def settle_kept(self) -> bool:
+        """Gives Tensors that somebody keeps the values that they have; whether there are any.
+
+        Raises:
+            Untraceable: nothing was computed, so that they have none.
+        """
+        if not any(handle() is not None for handle in self.handles):
+            return False
+        gc.collect()  # what waits for the collector is kept by nobody
+        kept = [x for x in gc.get_objects() if issubclass(type(x), _C.TensorWrapper)]
+        found = [(x, part) for x in kept for part in layers(x.__wrapped__) if self._made(part)]
+        for x, part in found:
+            value = stopped(part.shadow)
+            if isinstance(value, _C.ShapeTensor):
+                raise Untraceable("it keeps a tensor, of which nothing was computed")
+            is_leaf = x.is_leaf and x.requires_grad
+            x._reset(value if is_leaf else part.shadow)
+            if is_leaf:
+                x.requires_grad = True
+        self.handles = []
+        return bool(found)
+
+    def _made(self, x: Any) -> bool:
+        return isinstance(x, RecordedTensor) and x.listing is self
 
     def number_now(self, size: Size) -> Any:
         """What a size is in the call that is recorded; None: there is no such call."""
@@ -171,6 +197,15 @@ class RecordedListing(Program):
         self._moving.add(number)
 
 
+def read_by(program: Listing, results: Sequence[int]) -> set[int]:
+    """The variables that results follow from."""
+    read = set(results)
+    for step in reversed(program.applied()):
+        if not read.isdisjoint(step.outputs):
+            read.update(step.inputs)
+    return read
+
+
 class RecordedTensor(SymbolicTensor):
     """A variable of the program that is being recorded, and its value in this call.
 
@@ -186,6 +221,7 @@ class RecordedTensor(SymbolicTensor):
         self.listing = listing
         self.number = number
         self.shadow = shadow
+        listing.handles.append(weakref.ref(self))
 
     @property
     def device(self) -> str:

@@ -335,6 +335,12 @@ class Recording:
         value = place.find(())
         return Tensor(self.input(f"{place.keys[0]}_{len(self.inputs)}", value, place, value.shape))
 
+    def counted(self) -> list[tuple[Any, Any]]:
+        """Who has numbers that are inputs, and under which keys."""
+        places = [place for place, _ in self.numbers.values()]
+        places += [counted.place for counted in self.counts]
+        return [(place.holder, key) for place in places for key in place.keys]
+
     def settle(self) -> None:
         """What was made inside and stays gets the value that it has: it outlives the recording."""
         for tensor in self.born:

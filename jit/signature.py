@@ -8,6 +8,7 @@ wanted. Shapes are apart, since one program may serve several.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -42,16 +43,24 @@ class Same:
         return f"this {type(self.held).__name__}"
 
 
-def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+def signature(
+    args: tuple[Any, ...], kwargs: dict[str, Any], kept: Sequence[Any] = ()
+) -> tuple[list[Any], Any, Any]:
     """The tensors among arguments; what a call must have in common; the tensors' shapes.
 
     The last two are hashable.
+
+    Args:
+        args: the arguments.
+        kwargs: those by name.
+        kept: what the function's own state is, which is given behind them.
     """
     tensors: list[Any] = []
     parts = tuple([_part(x, tensors) for x in args])
     named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
+    held = tuple([_part(x, tensors) for x in kept])
     is_paused = _C.paused_level() >= 0  # within `no_grad` nothing that is made has a history
-    key = parts, named, is_paused, _C.default_device()
+    key = parts, named, held, is_paused, _C.default_device()
     return tensors, key, tuple([x.shape for x in tensors])
 
 
@@ -62,22 +71,24 @@ def is_of_another_program(args: tuple[Any, ...], kwargs: dict[str, Any], shapes:
     return any(type(size) is Size for shape in shapes for size in shape)
 
 
-def argument_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """A name for each tensor among the arguments, in the order of `signature`."""
+def argument_names(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Any]
+) -> list[str]:
+    """A name for each of the tensors, which `signature` has found among the arguments."""
     called = getattr(function, "forward", function)  # of a layer
+    bound: Mapping[str, Any]
     try:
         bound = inspect.signature(called).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         bound = {f"x{i}": x for i, x in enumerate(args)} | kwargs
-    found: list[str] = []
-    seen: list[Any] = []
+    names: dict[int, str] = {}
     for name, value in bound.items():
-        tensors = [x for x in leaves_of(value) if isinstance(x, _C.TensorWrapper)]
-        new = [x for x in tensors if not any(x is other for other in seen)]
-        seen += new
-        is_one = isinstance(value, _C.TensorBase)
-        found += [name if is_one else f"{name}_{i}" for i in range(len(new))]
-    return found
+        known = len(names)
+        for x in leaves_of(value):
+            if isinstance(x, _C.TensorWrapper):
+                is_one = x is value
+                names.setdefault(id(x), name if is_one else f"{name}_{len(names) - known}")
+    return [names.get(id(x), f"x{i}") for i, x in enumerate(tensors)]
 
 
 def _part(x: Any, tensors: list[Any]) -> Any:

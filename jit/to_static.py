@@ -19,7 +19,6 @@ from .conversion.swallowed import none_swallowed
 from .conversion.tracebacks import has_converted_frames, of_user
 from .failing_step import failing_line, raise_from
 from .quick_call import NamedGuard
-from .signature import signature
 
 
 class StaticFunction(CompiledFunction):
@@ -58,14 +57,12 @@ class StaticFunction(CompiledFunction):
         """Lets an error of a program that ran come from the user's line."""
         if has_converted_frames(error) or isinstance(error, ConversionError):
             return
-        tensors, key, shapes = signature(args, kwargs)
-        programs = self._programs.get(key)
-        if programs is None:
-            return
-        for program in self._fitting(programs, tensors, shapes)[0]:
-            if program.refusal(tensors) is not None:
+        call = self._kind(args, kwargs)
+        for program in self._fitting(call.programs, call.tensors, call.shapes)[0]:
+            if program.refusal(call.tensors) is not None:
                 continue
-            line = failing_line(program.op, list(map(stopped, program.values(tensors))), error)
+            values = program.values(call.tensors)
+            line = failing_line(program.op, list(map(stopped, values)), error)
             try:
                 raise_from(line, self._name(), error)
             except type(error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .. import _C
 from ..imperative import Tensor
 from ..imperative.levels import is_differentiated, stopped
 from .places import CountPlace, TensorPlace
+from .python_guards import Change
 from .recorded_tensor import RecordedTensor
 
 
@@ -34,6 +36,11 @@ class Touched:
         self.is_leaf = tensor.is_leaf
         self.is_differentiated = is_differentiated(original)
         self.gradient: RecordedTensor | None = None
+
+    def loses_leaf(self) -> bool:
+        """Whether gradients would not accumulate in it any more, since it has got a history."""
+        moves = self.is_differentiated and self.tensor.requires_grad
+        return self.is_leaf and moves and not self.tensor.is_leaf
 
     def kind(self) -> tuple[bool, bool, bool] | None:
         """Of elements: whether they are on a tape, derivatives are wanted, it is a leaf.
@@ -112,3 +119,50 @@ def same_elements(x: Any, expected: Any) -> bool:
     a, b = np.asarray(value), np.asarray(expected)
     is_inexact = a.dtype.kind in "fc"
     return bool(np.array_equal(a, b, equal_nan=is_inexact))
+
+
+class Reads:
+    """The values that Python read while a function was recorded, in order.
+
+    Attributes:
+        known: they.
+        first: which result of the program is the first of them.
+    """
+
+    def __init__(self, known: Sequence[Read], first: int) -> None:
+        self.known = known
+        self.first = first
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __iter__(self) -> Iterator[Read]:
+        return iter(self.known)
+
+    def values(self, found: Sequence[Any]) -> list[Any]:
+        """What they are in a run."""
+        return [Tensor(stopped(y))._raw() for y in found[self.first :]]
+
+    def agree(self, values: Sequence[Any]) -> bool:
+        """Whether Python read these values first, as far as they are known.
+
+        The same function on the same arguments reads the same variables up to the first that
+        differs.
+        """
+        pairs = zip(values, self.known, strict=False)
+        return len(values) <= len(self) and all(same_elements(x, r.value) for x, r in pairs)
+
+    def differing(self, found: Sequence[Any]) -> int | None:
+        """Which of them is another in a run; None: none is."""
+        for index, read in enumerate(self.known):
+            if not same_elements(found[self.first + index], read.value):
+                return index
+        return None
+
+    def change(self, index: int, found: Sequence[Any]) -> Change:
+        """What one has become in a run."""
+        read = self.known[index]
+        now = self.values(found)[index]
+        return Change(
+            "a tensor's value", read.line, shown_elements(read.value), shown_elements(now)
+        )

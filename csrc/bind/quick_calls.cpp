@@ -10,6 +10,7 @@
 #include "bind/quick_arguments.h"
 #include "bind/quick_guards.h"
 #include "bind/quick_history.h"
+#include "bind/quick_results.h"
 #include "bind/rebinding.h"
 #include "program/stretch.h"
 
@@ -18,23 +19,27 @@ namespace {
 
 class QuickCall {
  public:
-  // `arguments`: what it must be given (QuickArguments). `state`: Tensors that were met, with
+  // `arguments`: what it must be given (QuickArguments); the last of them are not the call's, but
+  // what `kept` names, each a dict and a key, have then. `state`: Tensors that were met, with
   // whether derivatives were wanted; places, with whether there was a gradient; Tensors that
-  // arguments must not be. `changes`: (place, which result or None). `results`: (class, which
-  // result), (None, the same) without a wrapper, or (None, place). `assemble`: makes of these what
-  // is returned; None: there is one. `history`: of results (QuickHistory).
-  QuickCall(PyObject* op, PyObject* arguments, PyObject* guards, PyObject* missing, PyObject* state,
-            PyObject* places, PyObject* changes, PyObject* results, PyObject* assemble,
-            PyObject* history)
+  // arguments must not be. `changes`: (place, which result or None). `stores`, `results`, `leaves`,
+  // `assemble`: what becomes of results (QuickResults), whose history is `history` (QuickHistory).
+  QuickCall(PyObject* op, PyObject* arguments, PyObject* kept, PyObject* guards, PyObject* missing,
+            PyObject* state, PyObject* places, PyObject* changes, PyObject* stores,
+            PyObject* results, PyObject* leaves, PyObject* assemble, PyObject* history)
       : op_(to_op(op)),
         stretch_(stretch_of(*op_)),
         arguments_(*stretch_, arguments),
         guards_(guards, missing),
         history_(op_, history),
         apart_(objects_in(item_of(state, 2))),
-        assemble_(Object::share(assemble)),
+        results_(stores, results, leaves, assemble),
         is_paused_(paused_level() >= 0),
         device_(default_device) {
+    for (const Object& item : objects_in(kept)) {
+      kept_.emplace_back(Object::share(item_of(item.get(), 0)),
+                         Object::share(item_of(item.get(), 1)));
+    }
     for (const Object& item : objects_in(item_of(state, 0))) {
       wanted_.emplace_back(Object::share(item_of(item.get(), 0)),
                            item_of(item.get(), 1) == Py_True);
@@ -51,15 +56,22 @@ class QuickCall {
       changes_.emplace_back(RecordedPlace(item_of(item.get(), 0)),
                             number_of(item_of(item.get(), 1)));
     }
-    for (const Object& item : objects_in(results)) add_result(item.get());
   }
 
   // The result; Py_NotImplemented: the call is not of this kind; null: it failed, and Python's
   // error is set.
   PyObject* call(PyObject* args) {
     SmallVector<PyObject*, 8> tensors;
-    const Tensors given(reinterpret_cast<PyTupleObject*>(args)->ob_item,
-                        static_cast<size_t>(PyTuple_GET_SIZE(args)));
+    Tensors given(reinterpret_cast<PyTupleObject*>(args)->ob_item,
+                  static_cast<size_t>(PyTuple_GET_SIZE(args)));
+    std::vector<Object> held;  // with what is kept behind it
+    std::vector<PyObject*> all_given;
+    if (!kept_.empty()) {
+      if (!find_kept(held)) return Py_NewRef(Py_NotImplemented);
+      all_given.assign(given.begin(), given.end());
+      for (const Object& x : held) all_given.push_back(x.get());
+      given = Tensors(all_given.data(), all_given.size());
+    }
     const bool serves = dispatcher().is_wrapper_plain() && default_device == device_ &&
                         (paused_level() >= 0) == is_paused_ && arguments_.take(given, tensors) &&
                         guards_.hold() && is_as_before(tensors);
@@ -72,7 +84,7 @@ class QuickCall {
     if (found.empty() && !stretch_->results.empty()) return Py_NewRef(Py_NotImplemented);
     put(tensors, found);
     ++calls;
-    return returned(tensors, found);
+    return results_.returned(tensors, found);
   }
 
   int visit(visitproc visit, void* arg) const {
@@ -80,8 +92,7 @@ class QuickCall {
     if (const int stop = arguments_.visit(visit, arg); stop != 0) return stop;
     if (const int stop = history_.visit(visit, arg); stop != 0) return stop;
     for (const Object& object : apart_) Py_VISIT(object.get());
-    for (const auto& [tensor, is_wanted] : wanted_) Py_VISIT(tensor.get());
-    Py_VISIT(assemble_.get());
+    for (const auto& [dict, key] : kept_) Py_VISIT(dict.get());
     for (const RecordedPlace& place : places_) {
       if (const int stop = place.visit(visit, arg); stop != 0) return stop;
     }
@@ -91,36 +102,27 @@ class QuickCall {
     for (const auto& [place, which] : changes_) {
       if (const int stop = place.visit(visit, arg); stop != 0) return stop;
     }
-    for (const Result& result : results_) {
-      Py_VISIT(result.cls.get());
-      if (!result.place) continue;
-      if (const int stop = result.place->visit(visit, arg); stop != 0) return stop;
-    }
-    return 0;
+    return results_.visit(visit, arg);
   }
 
   long long calls = 0;
 
  private:
-  struct Result {
-    Object cls;  // None: no wrapper
-    int which = -1;
-    std::optional<RecordedPlace> place = {};
-  };
-
   static int number_of(PyObject* which) {
     return which == Py_None ? -1 : static_cast<int>(count_in(which));
   }
 
-  void add_result(PyObject* said) {
-    PyObject* const what = item_of(said, 1);
-    Result& result = results_.emplace_back();
-    result.cls = Object::share(item_of(said, 0));
-    if (PyTuple_Check(what) != 0) {
-      result.place.emplace(what);
-    } else {
-      result.which = number_of(what);
+  // What the function keeps itself by now; false: some of it is not there.
+  bool find_kept(std::vector<Object>& held) const {
+    for (const auto& [dict, key] : kept_) {
+      PyObject* const x = PyDict_GetItemWithError(dict.get(), key.get());
+      if (x == nullptr) {
+        PyErr_Clear();
+        return false;
+      }
+      held.push_back(Object::share(x));
     }
+    return true;
   }
 
   // What the program is given; false: something is not of the kind that it runs on here.
@@ -190,27 +192,6 @@ class QuickCall {
     }
   }
 
-  PyObject* returned(Tensors tensors, const Values& found) const {
-    if (assemble_.get() == Py_None) return leaf(results_[0], tensors, found);
-    Object leaves = own(PyTuple_New(static_cast<Py_ssize_t>(results_.size())));
-    for (size_t i = 0; i < results_.size(); ++i) {
-      PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf(results_[i], tensors, found));
-    }
-    if (assemble_.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return leaves.release();
-    return checked(PyObject_CallOneArg(assemble_.get(), leaves.get()));
-  }
-
-  static PyObject* leaf(const Result& result, Tensors tensors, const Values& found) {
-    if (result.place) return Py_NewRef(result.place->tensor(tensors.data()));
-    const Ref<Value>& value = found[static_cast<size_t>(result.which)];
-    if (result.cls.get() == reinterpret_cast<PyObject*>(types.tensor)) {
-      return checked(wrap(value, types.tensor));
-    }
-    Object bare = own(from_value(value));
-    if (result.cls.get() == Py_None) return bare.release();
-    return checked(PyObject_CallOneArg(result.cls.get(), bare.get()));
-  }
-
   const Ref<Op> op_;  // around the program
   const Ref<Stretch> stretch_;
   const KnownMeaning meaning_;
@@ -220,10 +201,10 @@ class QuickCall {
   std::vector<std::pair<Object, bool>> wanted_;
   std::vector<std::pair<RecordedPlace, bool>> leaves_;
   const std::vector<Object> apart_;
+  std::vector<std::pair<Object, Object>> kept_;
   std::vector<RecordedPlace> places_;
   std::vector<std::pair<RecordedPlace, int>> changes_;
-  std::vector<Result> results_;
-  const Object assemble_;
+  const QuickResults results_;
   const bool is_paused_;
   const Device device_;
 };
@@ -236,14 +217,16 @@ QuickCall& quick_call_in(PyObject* self) { return *reinterpret_cast<QuickCallObj
 PyTypeObject* quick_call_class = nullptr;
 
 PyObject* quick_call_new(PyTypeObject* cls, PyObject* args, PyObject*) {
-  PyObject* given[10];
-  if (PyArg_ParseTuple(args, "OOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
-                       &given[5], &given[6], &given[7], &given[8], &given[9]) == 0) {
+  PyObject* given[13];
+  if (PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
+                       &given[5], &given[6], &given[7], &given[8], &given[9], &given[10],
+                       &given[11], &given[12]) == 0) {
     return nullptr;
   }
   return guarded([&] {
     auto made = std::make_unique<QuickCall>(given[0], given[1], given[2], given[3], given[4],
-                                            given[5], given[6], given[7], given[8], given[9]);
+                                            given[5], given[6], given[7], given[8], given[9],
+                                            given[10], given[11], given[12]);
     PyObject* self = checked(cls->tp_alloc(cls, 0));
     reinterpret_cast<QuickCallObject*>(self)->call = made.release();
     return self;

@@ -215,6 +215,10 @@ def _more_cases() -> dict[str, tuple[Callable[[Any], Any], list[Callable[[], Any
             lambda x: x * float(os.environ.get("TL_TEST_REACH", "1")),
             [lambda: os.environ.update(TL_TEST_REACH="2"), lambda: os.environ.pop("TL_TEST_REACH")],
         ),
+        "getenv": (
+            lambda x: x * float(os.getenv("TL_TEST_REACH", "1")),
+            [lambda: os.environ.update(TL_TEST_REACH="2"), lambda: os.environ.pop("TL_TEST_REACH")],
+        ),
         "a weak reference": (lambda x: x * weak().k, [_set(one, "k", 12.0)]),
         "a registry": (
             lambda x: table["fn"](x),

@@ -22,13 +22,13 @@ from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
 from .options import check
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import KindOfCall, Pattern, ProgramCache, Programs, Shapes, explained
+from .program_cache import KindOfCall, Pattern, ProgramCache, Programs, explained
 from .putting_back import Before
 from .python_guards import Change
 from .quick_call import NamedGuard, with_first
 from .reading import Reading
 from .recorded_program import RecordedProgram
-from .recording import Recording, current_recording, says_excluded
+from .recording import Recording, apart, current_recording, says_excluded
 from .signature import argument_names, is_of_another_program, refuse_kept_sizes, signature
 from .strict_replay import refuse_other
 
@@ -107,7 +107,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         programs = call.programs
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
-        fitting, pattern = self._fitting(programs, call.tensors, call.shapes)
+        fitting, pattern = self._fitting(call)
         if self._options["strict"] and fitting:
             made, found = self._record(call, pattern)
             refuse_other(fitting[0], made, self._name())
@@ -122,10 +122,15 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
             pattern = None
         elif change is not None and self._gives_up(programs, change):
             return self.__wrapped__(*args, **kwargs)
-        return self._recorded(call, pattern, change)
+        with apart():
+            return self._recorded(self._kind(args, kwargs), pattern, change)
 
     def _kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> KindOfCall:
         """What kind of call it is, by the arguments and by what the function keeps itself."""
+        with apart():
+            return self._kind_now(args, kwargs)
+
+    def _kind_now(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> KindOfCall:
         tensors, key, shapes = signature(args, kwargs)
         programs = self._programs.group(key)
         if programs.eager_because is not None or not programs.state.names:
@@ -149,13 +154,12 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         """What must be so for calls to run as programs."""
         return [(vars(self), "is_enabled", True)]
 
-    def _fitting(
-        self, programs: Programs, tensors: Sequence[Any], shapes: Shapes
-    ) -> tuple[list[RecordedProgram], Pattern | None]:
+    def _fitting(self, call: KindOfCall) -> tuple[list[RecordedProgram], Pattern | None]:
         if self.input_spec is None:
-            return programs.for_shapes(shapes)
-        check_all(self.input_spec, tensors, self._name())
-        return programs.for_shapes(shapes, tuple([spec.shape for spec in self.input_spec]))
+            return call.programs.for_shapes(call.shapes)
+        check_all(self.input_spec, call.tensors[: call.arguments], self._name())
+        asked = tuple([spec.shape for spec in self.input_spec])
+        return call.programs.for_shapes(call.shapes, asked + call.shapes[call.arguments :])
 
     def _name(self) -> str:
         return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
@@ -167,7 +171,8 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         known: list[Any] = []
         change = None
         for program in tuple(programs):
-            refusal = program.refusal(call.tensors)
+            with apart():
+                refusal = program.refusal(call.tensors)
             if refusal is not None:
                 change = refusal
                 continue

@@ -23,7 +23,7 @@ from .places import ArgumentPlace, Assigned, GradientPlace, HeldPlace, Result
 from .python_guards import Change, Guards, shown
 from .reading import Reading
 from .recorded_tensor import read_by
-from .recording import Recording
+from .recording import Recording, apart
 from .signature import refuse_sizes
 from .state import replaced
 from .stores import Given, put_all, take_stores
@@ -326,7 +326,8 @@ class RecordedProgram:
 
     def values(self, arguments: Sequence[Any]) -> list[Any]:
         """The values of the inputs by now."""
-        found = [place.find(arguments) for place in self.places]
+        with apart():
+            found = [place.find(arguments) for place in self.places]
         if self.has_history:
             return found
         return [x if type(x) is _C.RawTensor else stopped(x) for x in found]
@@ -353,12 +354,13 @@ class RecordedProgram:
         self, arguments: Sequence[Any], found: Sequence[Any], given: Given | None = None
     ) -> Any:
         """Assigns what a run changes, all or nothing, and returns what the function returns."""
-        if self.assigned:
-            with _C.Journal() as journal:
-                for place, output in self.assigned:
-                    place.assign(arguments, None if output is None else found[output])
-                journal.keep()
-        return self.assembled([self._made(r, arguments, found) for r in self.results], given)
+        with apart():
+            if self.assigned:
+                with _C.Journal() as journal:
+                    for place, output in self.assigned:
+                        place.assign(arguments, None if output is None else found[output])
+                    journal.keep()
+            return self.assembled([self._made(r, arguments, found) for r in self.results], given)
 
     def assembled(self, made: Sequence[Any], given: Given | None = None) -> Any:
         """Puts what the function leaves behind, and returns what it returns.

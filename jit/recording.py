@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from threading import RLock
 from types import CodeType
 from typing import Any
 
@@ -45,6 +46,21 @@ def apply_while_recording(op: OpBase, *args: _C.TensorWrapper) -> Any:
     for x in args:
         recording.touch(x)
     return apply.super(op, *args)
+
+
+_lock = RLock()
+_LONGEST_WAIT = 10.0  # seconds; then what is recorded waits for this thread, it seems
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """A block in which no other thread records: Tensors that it meets stand for inputs then."""
+    has_lock = _lock.acquire(timeout=_LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if has_lock:
+            _lock.release()
 
 
 def _touch_what_is_read(x: Any) -> None:
@@ -140,6 +156,7 @@ class Recording:
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
+            stack.enter_context(apart())
             stack.enter_context(_C.FinalizersWait())
             if self.is_symbolic:  # what is drawn on the way is drawn by nobody: the run draws
                 stack.enter_context(default_stream.replay(default_stream.state()))

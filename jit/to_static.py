@@ -58,7 +58,7 @@ class StaticFunction(CompiledFunction):
         if has_converted_frames(error) or isinstance(error, ConversionError):
             return
         call = self._kind(args, kwargs)
-        for program in self._fitting(call.programs, call.tensors, call.shapes)[0]:
+        for program in self._fitting(call)[0]:
             if program.refusal(call.tensors) is not None:
                 continue
             values = program.values(call.tensors)

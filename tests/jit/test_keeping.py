@@ -155,6 +155,23 @@ def test_a_cache_that_grows_is_a_program_of_unknown_sizes(kind: Callable[[Any], 
     assert traced.programs()[-1].calls >= 5
 
 
+OPTIONS: list[dict[str, Any]] = [
+    {"symbolic": True}, {"strict": True}, {"recompute": True}, {"profiling": True},
+    {"capture_as_const": True}, {"opt_level": 0}, {"on_change": "error"}, {"cache_size": 1},
+    {"input_spec": [jit.InputSpec((None, 3))]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_it_is_kept_with_all_options(options: dict[str, Any]) -> None:
+    plain, layer = _twins(Cell)
+    traced = jit.trace(layer, **options)
+    for call in range(5):
+        x = _x(call, 2, 3)
+        np.testing.assert_allclose(traced(x).tolist(), plain(x).tolist(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(layer.h.tolist(), plain.h.tolist(), rtol=1e-5, atol=1e-6)
+
+
 def test_gradients_go_through_what_was_kept() -> None:
     plain, layer = _twins(Cell)
     traced = jit.trace(layer)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import threading
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorlike as tl
@@ -162,6 +164,55 @@ def test_threads_record_and_run_side_by_side() -> None:
     for thread in threads:
         thread.join()
     assert errors == [] and 1 <= len(traced.programs()) <= 8
+
+
+class Remembering(tl.nn.Layer):
+    """Two layers, a sum of all that was given, and the last output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = tl.nn.Linear(3, 3, seed=1), tl.nn.Linear(3, 3, seed=2)
+        self.total = tl.nn.Buffer(np.zeros((), np.float32))
+        self.last = tl.zeros((1, 3))
+
+    def forward(self, x: Any) -> Any:
+        """Both."""
+        self.total.set_value(self.total + F.sum(x.detach()))
+        y = self.two(F.tanh(self.one(x)))
+        self.last = y.detach()
+        return y
+
+
+def test_threads_may_begin_with_the_same_layer() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    failed: list[str] = []
+    try:
+        for _ in range(8):
+            layer = Remembering()
+            traced = jit.trace(layer)
+
+            def work(number: int, layer: Any = layer, traced: Any = traced) -> None:
+                for step in range(6):
+                    x = tl.ones((1 + (number * 7 + step * 3) % 5, 3)) * (number + 1.0)
+                    try:
+                        y = traced(x)
+                    except Exception as error:
+                        failed.append(f"{type(error).__name__}: {error}")
+                        return
+                    if y.shape != x.shape or layer.last.shape[1:] != (3,):
+                        failed.append(f"{y.shape}")
+
+            threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            x = tl.ones((2, 3))
+            assert traced(x).tolist() == layer(x).tolist()
+    finally:
+        sys.setswitchinterval(before)
+    assert failed == []
 
 
 def test_a_switched_off_function_runs_as_python() -> None:

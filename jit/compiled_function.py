@@ -135,7 +135,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         programs = self._programs.group(key)
         if programs.eager_because is not None or not programs.state.names:
             return KindOfCall((args, kwargs), (), tensors, len(tensors), shapes, programs)
-        state, kept, count = programs.state, programs.state.values(), len(tensors)
+        state, kept, count = programs.state, programs.state.snapshot(), len(tensors)
         tensors, key, shapes = signature(args, kwargs, kept)
         if key not in self._programs and state.is_new_kind_too_many():
             self._stop_tracing(programs, "what it keeps itself is of another kind in each call")

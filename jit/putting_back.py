@@ -95,7 +95,7 @@ class Before:
                 continue
             undo = partial(write, holder, name, was)
             if type(holder) is dict and now is not MISSING:
-                yield Changed(holder, partial(_update, ()), {name: now}, was, True, undo)
+                yield Changed(holder, set_items, {name: now}, was, True, undo)
             else:
                 yield Changed(holder, partial(_write, name), now, was, False, undo)
 
@@ -127,7 +127,8 @@ def _in_dict(x: dict[Any, Any], was: dict[Any, Any]) -> Changed | None:
     if not new and not lost:
         return None
     gone = [was[key] for key in (*lost, *new) if key in was]
-    return Changed(x, partial(_update, lost), new, gone, not lost, partial(_put_back_items, x, was))
+    put = partial(_update, lost) if lost else set_items
+    return Changed(x, put, new, gone, not lost, partial(_put_back_items, x, was))
 
 
 def _update(lost: Iterable[Any], x: dict[Any, Any], new: dict[Any, Any]) -> None:
@@ -142,18 +143,18 @@ def _in_items(x: Any, was: Any) -> Changed | None:
         new, gone = list(x - was), list(was - x)
         if gone:
             return Changed(x, _refill, list(x), gone, False, undo)
-        return Changed(x, _extend, new, gone, True, undo) if new else None
+        return Changed(x, extend, new, gone, True, undo) if new else None
     if _is_same(x, was):
         return None
     tail = _tail(x, list(was))
     if tail is not None:
-        return Changed(x, _extend, tail, [], True, undo)
+        return Changed(x, extend, tail, [], True, undo)
     if len(x) != len(was):
         return Changed(x, _refill, list(x), list(was), False, undo)
     pairs = list(zip(x, was, strict=True))
     new_items = {i: y for i, (y, old) in enumerate(pairs) if not is_same_value(y, old)}
     replaced = [pairs[i][1] for i in new_items]
-    return Changed(x, _set_items, new_items, replaced, False, undo) if new_items else None
+    return Changed(x, set_items, new_items, replaced, False, undo) if new_items else None
 
 
 def _tail(x: Any, was: list[Any]) -> list[Any] | None:
@@ -166,16 +167,18 @@ def _tail(x: Any, was: list[Any]) -> list[Any] | None:
     return None
 
 
-def _extend(x: Any, new: list[Any]) -> None:
+def set_items(x: Any, new: dict[Any, Any]) -> None:
+    """Sets items of a dict or a list."""
+    for key, y in new.items():
+        x[key] = y
+
+
+def extend(x: Any, new: list[Any]) -> None:
+    """Puts something into a list, a deque or a set."""
     (x.update if isinstance(x, set) else x.extend)(new)
-
-
-def _set_items(x: Any, new: dict[int, Any]) -> None:
-    for index, y in new.items():
-        x[index] = y
 
 
 def _refill(x: Any, items: Iterable[Any]) -> None:
     kept = list(items)
     x.clear()
-    _extend(x, kept)
+    extend(x, kept)

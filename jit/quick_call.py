@@ -9,17 +9,18 @@ way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _C
 from ..imperative import Tensor
-from ..imperative.trees import PLACE, unflatten
+from ..imperative.trees import PLACE
 from .places import Result
+from .putting_back import extend, id_of, set_items
 from .python_guards import MISSING, is_plain
 from .recorded_program import RecordedProgram
 from .signature import is_by_itself
+from .stores import Item, Store
 
 # How many programs a call is tried with before it goes the long way.
 _MOST = 8
@@ -66,16 +67,21 @@ def quick_call(
         None: calls of this kind go the long way.
     """
     state = program.plain_state()
-    given = _said_arguments(program, args)
-    kept = [(one.holder, one.name) for one in program.kept if type(one.holder) is dict]
+    leaves = list(args[: len(args) - len(program.kept)])
+    kept = [
+        (name.holder, name.name, _taken_apart(x, leaves))
+        for name, x in zip(program.kept, args[len(leaves) :], strict=True)
+        if type(name.holder) is dict
+    ]
+    given = _said_arguments(program, leaves)
     if state is None or given is None or len(kept) != len(program.kept):
         return None
     named, cells, fields, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
-    leaves, stores = program.leaves[: program.count], _said_stores(program)
-    assembling = _assembling(program.treedef)
-    if stores is None:
-        leaves, stores, assembling = list(range(len(program.results))), [], program.assembled
+    stores = _said_stores(program)
+    tree = _put_together(program.treedef, iter(program.leaves))
+    if stores is None or (tree is None and stores):
+        stores, tree = [], None
     return _C.QuickCall(
         program.op,
         given,
@@ -87,8 +93,8 @@ def quick_call(
         changes,
         stores,
         list(map(_said, program.results)),
-        leaves,
-        assembling,
+        tree,
+        program.assembled,
         (program.lives, program.op.traced) if program.has_history else None,
     )
 
@@ -116,23 +122,52 @@ def _said(result: Result) -> tuple[Any, Any]:
     return (result.kind, result.output) if result.place is None else (None, result.place.said())
 
 
-def _said_stores(program: RecordedProgram) -> list[tuple[Any, Any, int, Any]] | None:
-    """What gets into dicts, by key: a result, or -1 and what it is; None: there is more."""
+def _taken_apart(x: Any, leaves: list[Any]) -> tuple[Any, ...]:
+    """What the function keeps, as csrc/bind/quick_trees.h takes it; its leaves are appended."""
+    if type(x) in (list, tuple):
+        return type(x).__name__, [_taken_apart(item, leaves) for item in x]
+    if type(x) is dict:
+        return "dict", list(x), [_taken_apart(item, leaves) for item in x.values()]
+    leaves.append(x)
+    return "leaf", -1
+
+
+def _put_together(x: Any, leaves: Iterator[int]) -> tuple[Any, ...] | None:
+    """What it will keep, as csrc/bind/quick_trees.h takes it; None: there is more in it."""
+    if x is PLACE:
+        return "leaf", next(leaves)
+    if type(x) in (list, tuple, dict):
+        parts = [_put_together(y, leaves) for y in (x.values() if type(x) is dict else x)]
+        keys = [list(x)] if type(x) is dict else []
+        return None if None in parts else (type(x).__name__, *keys, parts)
+    return ("same", x) if is_plain(x) else None
+
+
+def _said_stores(program: RecordedProgram) -> list[tuple[Any, Any, Any]] | None:
+    """Who gets what, and under which keys (csrc/bind/quick_results.h); None: there is more."""
     said = []
     leaves = iter(program.leaves[program.count :])
-    for store, items in zip(program.stores, program.stored, strict=True):
-        if store.target is None:
+    for store, value in zip(program.stores, program.stored, strict=True):
+        holder, kind = _said_holder(program, store)
+        is_items = store.put is set_items and kind in (dict, list)
+        values = list(value.values()) if is_items else value
+        if holder is None or not (is_items or (store.put is extend and kind is list)):
             return None
-        for key, x in items.items():
-            if x is not PLACE and not is_plain(x):
-                return None
-            said.append((store.target, key, next(leaves) if x is PLACE else -1, x))
+        items = [_put_together(x, leaves) for x in values]
+        if None in items:
+            return None
+        said.append((holder, list(value) if is_items else None, items))
     return said
 
 
-def _assembling(treedef: Any) -> Any:
-    """What makes the result of the leaves; None: it is the one that there is."""
-    if treedef is PLACE:
-        return None
-    is_flat = type(treedef) is tuple and all(part is PLACE for part in treedef)
-    return tuple if is_flat else partial(unflatten, treedef)
+def _said_holder(program: RecordedProgram, store: Store) -> tuple[Any, Any]:
+    """Who is changed (csrc/bind/quick_results.h), and its class; None: it is found otherwise."""
+    place, guard = store.find, store.find.guard
+    if place.is_fixed:
+        return store.holder, type(store.holder)
+    names = [(id_of(name.holder), name.name) for name in program.kept]
+    at = None if guard is None else (id_of(guard.holder), guard.name)
+    if at not in names or not all(isinstance(step, Item) for step in place.path):
+        return None, None
+    keys = [step.key for step in place.path]
+    return (names.index(at), keys), store.kind

@@ -74,6 +74,10 @@ class State:
         """What all of them are now."""
         return [name.value() for name in self.names]
 
+    def snapshot(self) -> list[Any]:
+        """The same, in containers that no call changes."""
+        return [_copied(x) if is_tree(x) else x for x in self.values()]
+
 
 def replaced(guards: Sequence[Guard]) -> list[Guard]:
     """The names that the function has replaced tensors of, when it has run."""
@@ -93,6 +97,12 @@ def is_tree(x: Any, depth: int = 0) -> bool:
         return False
     items = x.values() if isinstance(x, dict) else x
     return all(is_tree(item, depth + 1) for item in items)
+
+
+def _copied(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _copied(x) for key, x in tree.items()}
+    return type(tree)(map(_copied, tree)) if isinstance(tree, (list, tuple)) else tree
 
 
 def holds_tensor(x: Any, depth: int = 0) -> bool:

@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import _C
 from .bound_methods import ATTRIBUTE
 from .errors import Untraceable
 from .putting_back import Changed
-from .python_guards import Guard, is_container, read, shown
+from .python_guards import Guard, is_container, shown
 from .reading import Reading
 from .state import holds_tensor
 from .users import dict_of
@@ -29,18 +29,75 @@ Given: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 _DEEPEST = 20
 
 
+class Place:
+    """Who is changed: found on a path from a name or from the arguments, or always the same.
+
+    Attributes:
+        guard: of the name; None: the arguments.
+        path: how one comes from there to it: by items, or by attributes.
+        is_unread: whether the function does not look at what is in it.
+        is_fixed: whether it is the same in all calls.
+    """
+
+    def __init__(
+        self, guard: Guard | None, path: Sequence[Any], *, is_unread: bool = False
+    ) -> None:
+        self.guard = guard
+        self.path = path
+        self.is_unread = is_unread
+        self.is_fixed = is_unread and not path  # since the guard holds
+
+    def behind(self, step: Callable[[Any], Any]) -> Place:
+        """The place that one step more leads to."""
+        return Place(self.guard, (*self.path, step), is_unread=self.is_unread)
+
+    def is_deep(self) -> bool:
+        """Whether there are more steps than anybody takes."""
+        return len(self.path) > _DEEPEST
+
+    def __call__(self, given: Given | None) -> Any:
+        root = given if self.guard is None else self.guard.now()
+        return reduce(lambda x, step: step(x), self.path, root)
+
+
+class Always(Place):
+    """The same in all calls."""
+
+    def __init__(self, holder: Any) -> None:
+        super().__init__(None, ())
+        self.is_fixed = True
+        self._holder = holder
+
+    def __call__(self, given: Given | None) -> Any:
+        return self._holder
+
+
+class Item:
+    """A step from a container to what it has under a key."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __call__(self, x: Any) -> Any:
+        return x[self.key]
+
+
 class Store(NamedTuple):
     """One change.
 
     Attributes:
         find: who is changed, in a call with these arguments.
         put: changes it, given it and a value.
-        target: the dict that gets the items of the value, the same in all calls; None: it is none.
+        holder: who was changed, if it is the same in all calls.
+        kind: of which class it is.
     """
 
-    find: Callable[[Given | None], Any]
+    find: Place
     put: Callable[[Any, Any], None]
-    target: dict[Any, Any] | None
+    holder: Any
+    kind: type
 
 
 def put_all(stores: Sequence[Store], values: Sequence[Any], given: Given | None) -> None:
@@ -73,8 +130,8 @@ def take_stores(
         if place is None or (place.is_unread and not changed.is_added):
             raise Untraceable(f"it keeps a tensor in {shown(changed.holder)}, out of reach")
         finder.refuse_shared(changed.value)
-        is_target = place.is_fixed and changed.is_added and type(changed.holder) is dict
-        found.append(Store(place, changed.put, changed.holder if is_target else None))
+        holder = changed.holder if place.is_fixed else None
+        found.append(Store(place, changed.put, holder, type(changed.holder)))
         values.append(changed.value)
         undone.append(changed.undo)
     for undo in undone:
@@ -99,57 +156,24 @@ class _Uncounted:
         return changed._replace(value=value) if value else None
 
 
-class _Place:
-    """Who is changed: found on a path from a name, from an argument, or always the same.
-
-    Attributes:
-        is_unread: whether the function does not look at what is in it.
-        is_fixed: whether it is the same in all calls.
-    """
-
-    def __init__(
-        self,
-        root: Callable[[Given | None], Any],
-        path: Sequence[Any],
-        is_unread: bool,
-        *,
-        is_fixed: bool = False,
-    ) -> None:
-        self.is_fixed = is_fixed
-        self._root = root
-        self._path = path
-        self.is_unread = is_unread
-
-    def behind(self, step: Callable[[Any], Any]) -> _Place:
-        """The place that one step more leads to."""
-        return _Place(self._root, (*self._path, step), self.is_unread)
-
-    def is_deep(self) -> bool:
-        """Whether there are more steps than anybody takes."""
-        return len(self._path) > _DEEPEST
-
-    def __call__(self, given: Given | None) -> Any:
-        return reduce(lambda x, step: step(x), self._path, self._root(given))
-
-
 class _Finder:
     """Finds containers, as they were before, on paths that lead to them in other calls, too."""
 
     def __init__(self, reading: Reading, given: Given) -> None:
         self._before = reading.before
-        self._places: dict[int, _Place] = {}
+        self._places: dict[int, Place] = {}
         for guard in reading.guards:
-            is_unread = guard.snap is None and not guard.is_given
-            self._walk(guard.was, _Place(_named(guard), (), is_unread))
+            is_unread = guard.snap is None and not (guard.is_given or guard.is_guessed)
+            self._walk(guard.was, Place(guard, (), is_unread=is_unread))
         for index, part in enumerate(given):
-            self._walk_argument(part, _Place(lambda given: given, (itemgetter(index),), False))
+            self._walk_argument(part, Place(None, (Item(index),)))
 
-    def place_of(self, holder: Any) -> _Place | None:
+    def place_of(self, holder: Any) -> Place | None:
         """Where a holder is found; None: nowhere."""
         place = self._places.get(id(holder))
         if place is not None or (is_container(holder) and not self._before.is_attributes(holder)):
             return place
-        return _Place(lambda given: holder, (), False, is_fixed=True)
+        return Always(holder)
 
     def refuse_shared(self, value: Any) -> None:
         """Raises where a container of the state gets into another, or one that is no plain tree.
@@ -165,31 +189,27 @@ class _Finder:
             if not is_usual and holds_tensor(x):
                 raise Untraceable(f"it keeps a tensor in {shown(x)}")
 
-    def _walk(self, x: Any, place: _Place) -> None:
+    def _walk(self, x: Any, place: Place) -> None:
         if not is_container(x) or id(x) in self._places or place.is_deep():
             return
         self._places[id(x)] = place
         was = self._before.was(x)
         for key, item in _items(x if was is None else was):
-            self._walk(item, place.behind(itemgetter(key)))
+            self._walk(item, place.behind(Item(key)))
 
-    def _walk_argument(self, x: Any, place: _Place) -> None:
+    def _walk_argument(self, x: Any, place: Place) -> None:
         """Of an argument that is a dataclass, what is in it counts, and not which one it is."""
         if place.is_deep() or isinstance(x, _C.TensorBase):
             return
         if is_container(x):
             self._walk(x, place)
             for key, item in _items(x):
-                self._walk_argument(item, place.behind(itemgetter(key)))
+                self._walk_argument(item, place.behind(Item(key)))
         elif is_dataclass(x) and not isinstance(x, type):
             self._places[id(dict_of(x))] = place.behind(vars)
             for field in fields(x):
                 item = getattr(x, field.name, None)
                 self._walk_argument(item, place.behind(attrgetter(field.name)))
-
-
-def _named(guard: Guard) -> Callable[[Given | None], Any]:
-    return lambda given: read(guard.holder, guard.name)
 
 
 def _items(x: Any) -> Iterator[tuple[Any, Any]]:

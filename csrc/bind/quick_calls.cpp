@@ -20,25 +20,26 @@ namespace {
 class QuickCall {
  public:
   // `arguments`: what it must be given (QuickArguments); the last of them are not the call's, but
-  // what `kept` names, each a dict and a key, have then. `state`: Tensors that were met, with
-  // whether derivatives were wanted; places, with whether there was a gradient; Tensors that
-  // arguments must not be. `changes`: (place, which result or None). `stores`, `results`, `leaves`,
-  // `assemble`: what becomes of results (QuickResults), whose history is `history` (QuickHistory).
+  // the leaves of what the names of the function's own have then, `kept`: (dict, key, QuickTree)
+  // each. `state`: Tensors that were met, with whether derivatives were wanted; places, with
+  // whether there was a gradient; Tensors that arguments must not be. `changes`: (place, which
+  // result or None). `stores`, `results`, `tree`, `assemble`: what becomes of results
+  // (QuickResults), whose history is `history` (QuickHistory).
   QuickCall(PyObject* op, PyObject* arguments, PyObject* kept, PyObject* guards, PyObject* missing,
             PyObject* state, PyObject* places, PyObject* changes, PyObject* stores,
-            PyObject* results, PyObject* leaves, PyObject* assemble, PyObject* history)
+            PyObject* results, PyObject* tree, PyObject* assemble, PyObject* history)
       : op_(to_op(op)),
         stretch_(stretch_of(*op_)),
         arguments_(*stretch_, arguments),
         guards_(guards, missing),
         history_(op_, history),
         apart_(objects_in(item_of(state, 2))),
-        results_(stores, results, leaves, assemble),
+        results_(stores, results, tree, assemble),
         is_paused_(paused_level() >= 0),
         device_(default_device) {
     for (const Object& item : objects_in(kept)) {
-      kept_.emplace_back(Object::share(item_of(item.get(), 0)),
-                         Object::share(item_of(item.get(), 1)));
+      kept_.push_back({Object::share(item_of(item.get(), 0)), Object::share(item_of(item.get(), 1)),
+                       QuickTree(item_of(item.get(), 2))});
     }
     for (const Object& item : objects_in(item_of(state, 0))) {
       wanted_.emplace_back(Object::share(item_of(item.get(), 0)),
@@ -64,10 +65,10 @@ class QuickCall {
     SmallVector<PyObject*, 8> tensors;
     Tensors given(reinterpret_cast<PyTupleObject*>(args)->ob_item,
                   static_cast<size_t>(PyTuple_GET_SIZE(args)));
-    std::vector<Object> held;  // with what is kept behind it
+    std::vector<Object> names, held;  // what the function's own names have, and the leaves of that
     std::vector<PyObject*> all_given;
     if (!kept_.empty()) {
-      if (!find_kept(held)) return Py_NewRef(Py_NotImplemented);
+      if (!find_kept(names, held)) return Py_NewRef(Py_NotImplemented);
       all_given.assign(given.begin(), given.end());
       for (const Object& x : held) all_given.push_back(x.get());
       given = Tensors(all_given.data(), all_given.size());
@@ -84,7 +85,7 @@ class QuickCall {
     if (found.empty() && !stretch_->results.empty()) return Py_NewRef(Py_NotImplemented);
     put(tensors, found);
     ++calls;
-    return results_.returned(tensors, found);
+    return results_.returned(tensors, found, names);
   }
 
   int visit(visitproc visit, void* arg) const {
@@ -92,7 +93,10 @@ class QuickCall {
     if (const int stop = arguments_.visit(visit, arg); stop != 0) return stop;
     if (const int stop = history_.visit(visit, arg); stop != 0) return stop;
     for (const Object& object : apart_) Py_VISIT(object.get());
-    for (const auto& [dict, key] : kept_) Py_VISIT(dict.get());
+    for (const Kept& name : kept_) {
+      Py_VISIT(name.dict.get());
+      if (const int stop = name.tree.visit(visit, arg); stop != 0) return stop;
+    }
     for (const RecordedPlace& place : places_) {
       if (const int stop = place.visit(visit, arg); stop != 0) return stop;
     }
@@ -108,19 +112,23 @@ class QuickCall {
   long long calls = 0;
 
  private:
+  // A name of the function's own.
+  struct Kept {
+    Object dict, key;
+    QuickTree tree;
+  };
+
   static int number_of(PyObject* which) {
     return which == Py_None ? -1 : static_cast<int>(count_in(which));
   }
 
-  // What the function keeps itself by now; false: some of it is not there.
-  bool find_kept(std::vector<Object>& held) const {
-    for (const auto& [dict, key] : kept_) {
-      PyObject* const x = PyDict_GetItemWithError(dict.get(), key.get());
-      if (x == nullptr) {
-        PyErr_Clear();
-        return false;
-      }
-      held.push_back(Object::share(x));
+  // What the function keeps itself by now, and the leaves of it; false: it is arranged otherwise.
+  bool find_kept(std::vector<Object>& names, std::vector<Object>& held) const {
+    for (const Kept& name : kept_) {
+      PyObject* const x = PyDict_GetItemWithError(name.dict.get(), name.key.get());
+      if (x == nullptr) PyErr_Clear();
+      if (x == nullptr || !name.tree.take(x, held)) return false;
+      names.push_back(Object::share(x));
     }
     return true;
   }
@@ -201,7 +209,7 @@ class QuickCall {
   std::vector<std::pair<Object, bool>> wanted_;
   std::vector<std::pair<RecordedPlace, bool>> leaves_;
   const std::vector<Object> apart_;
-  std::vector<std::pair<Object, Object>> kept_;
+  std::vector<Kept> kept_;
   std::vector<RecordedPlace> places_;
   std::vector<std::pair<RecordedPlace, int>> changes_;
   const QuickResults results_;

@@ -7,54 +7,52 @@
 
 #include "bind/programs.h"
 #include "bind/quick_arguments.h"
+#include "bind/quick_trees.h"
 #include "bind/recorded_places.h"
 
 namespace tensorlike::bind {
 
 class QuickResults {
  public:
-  // `stores`: what gets into dicts: (dict, key, which of `results`, _), or (dict, key, -1, what).
-  // `results`: (class, which result of the run), (None, the same) without a wrapper, or (None,
-  // place). `leaves`: which of `results` are returned; `assemble` makes of these what is returned;
-  // None: there is one.
-  QuickResults(PyObject* stores, PyObject* results, PyObject* leaves, PyObject* assemble)
+  // `stores`: who is changed, a container or (which name of the function's own, keys from there
+  // on); under which keys, None: at the end; and the QuickTrees that it gets, whose leaves are
+  // `results`. `results`: (class, which result of the run), (None, the same) without a wrapper, or
+  // (None, place). `tree`: the QuickTree of `results` that is returned; None: `assemble` makes of
+  // all of them what is returned, and stores the rest.
+  QuickResults(PyObject* stores, PyObject* results, PyObject* tree, PyObject* assemble)
       : assemble_(Object::share(assemble)) {
     for (const Object& item : objects_in(results)) add_result(item.get());
-    for (const Object& item : objects_in(leaves)) returned_.push_back(count_in(item.get()));
-    for (const Object& item : objects_in(stores)) {
-      const long which = PyLong_AsLong(item_of(item.get(), 2));
-      stores_.push_back({Object::share(item_of(item.get(), 0)),
-                         Object::share(item_of(item.get(), 1)), static_cast<int>(which),
-                         Object::share(item_of(item.get(), 3))});
-    }
+    for (const Object& item : objects_in(stores)) add_store(item.get());
+    if (tree != Py_None) tree_.emplace(tree);
   }
 
-  // Stores what is kept; what is returned.
-  PyObject* returned(Tensors tensors, const Values& found) const {
-    const bool is_one = assemble_.get() == Py_None;
-    if (stores_.empty() && is_one) return leaf(results_[returned_[0]], tensors, found).release();
+  // Stores what is kept, where the function's own names have these values; what is returned.
+  PyObject* returned(Tensors tensors, const Values& found, std::span<const Object> kept) const {
+    if (stores_.empty() && results_.size() == 1 && tree_ && tree_->is_leaf()) {
+      return leaf(results_[0], tensors, found).release();
+    }
     SmallVector<Object, 8> made;
     for (const Result& result : results_) made.push_back(leaf(result, tensors, found));
-    for (const Store& store : stores_) {
-      const Object& x = store.which < 0 ? store.value : made[static_cast<size_t>(store.which)];
-      check(PyDict_SetItem(store.dict.get(), store.key.get(), x.get()));
+    const std::span<const Object> all(made.data(), made.size());
+    if (!stores_.empty()) put(all, kept);
+    if (tree_) return tree_->made(all).release();
+    Object leaves = own(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
+    for (size_t i = 0; i < made.size(); ++i) {
+      PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), made[i].release());
     }
-    if (is_one) return Py_NewRef(made[returned_[0]].get());
-    Object leaves = own(PyTuple_New(static_cast<Py_ssize_t>(returned_.size())));
-    for (size_t i = 0; i < returned_.size(); ++i) {
-      PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i),
-                       Py_NewRef(made[returned_[i]].get()));
-    }
-    if (assemble_.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return leaves.release();
     return checked(PyObject_CallOneArg(assemble_.get(), leaves.get()));
   }
 
   int visit(visitproc visit, void* arg) const {
     Py_VISIT(assemble_.get());
+    if (tree_) {
+      if (const int stop = tree_->visit(visit, arg); stop != 0) return stop;
+    }
     for (const Store& store : stores_) {
-      Py_VISIT(store.dict.get());
-      Py_VISIT(store.key.get());
-      Py_VISIT(store.value.get());
+      Py_VISIT(store.holder.get());
+      for (const QuickTree& item : store.items) {
+        if (const int stop = item.visit(visit, arg); stop != 0) return stop;
+      }
     }
     for (const Result& result : results_) {
       Py_VISIT(result.cls.get());
@@ -70,12 +68,48 @@ class QuickResults {
     int which = -1;
     std::optional<RecordedPlace> place = {};
   };
-  // What gets into a dict: a result, or always the same.
   struct Store {
-    Object dict, key;
-    int which;
-    Object value;
+    Object holder;             // null: on a path
+    size_t kept = 0;           // from that name of the function's own
+    std::vector<Object> path;  // by these keys
+    std::vector<Object> keys;  // none: at the end of a list
+    std::vector<QuickTree> items;
+
+    Object found(std::span<const Object> names) const {
+      if (holder) return holder;
+      Object x = names[kept];
+      for (const Object& key : path) x = own(PyObject_GetItem(x.get(), key.get()));
+      return x;
+    }
   };
+
+  void add_store(PyObject* said) {
+    Store& store = stores_.emplace_back();
+    PyObject* const holder = item_of(said, 0);
+    if (PyTuple_Check(holder) != 0) {
+      store.kept = count_in(item_of(holder, 0));
+      store.path = objects_in(item_of(holder, 1));
+    } else {
+      store.holder = Object::share(holder);
+    }
+    if (item_of(said, 1) != Py_None) store.keys = objects_in(item_of(said, 1));
+    for (const Object& item : objects_in(item_of(said, 2))) store.items.emplace_back(item.get());
+  }
+
+  // Who is changed is found before anything changes.
+  void put(std::span<const Object> made, std::span<const Object> kept) const {
+    std::vector<Object> holders;
+    for (const Store& store : stores_) holders.push_back(store.found(kept));
+    for (size_t s = 0; s < stores_.size(); ++s) {
+      const Store& store = stores_[s];
+      PyObject* const holder = holders[s].get();
+      for (size_t i = 0; i < store.items.size(); ++i) {
+        const Object x = store.items[i].made(made);
+        check(store.keys.empty() ? PyList_Append(holder, x.get())
+                                 : PyObject_SetItem(holder, store.keys[i].get(), x.get()));
+      }
+    }
+  }
 
   void add_result(PyObject* said) {
     PyObject* const what = item_of(said, 1);
@@ -100,7 +134,7 @@ class QuickResults {
   }
 
   std::vector<Result> results_;
-  std::vector<size_t> returned_;
+  std::optional<QuickTree> tree_;
   std::vector<Store> stores_;
   const Object assemble_;
 };

@@ -18,7 +18,6 @@ from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
 from .._C import dtype as dtype
 from ..ops.late import late as _late
-from . import engine as engine
 from . import rebinding as rebinding
 from .calls import TensorLike as TensorLike
 from .calls import complex_form as complex_form
@@ -33,13 +32,13 @@ from .devices import device as device
 from .devices import devices as devices
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
-from .hooks import HookHandle as HookHandle
 from .sizes import Size as Size
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import replace as replace
 
 if _typing.TYPE_CHECKING:
+    from . import engine as engine
     from .autodiff import enable_grad as enable_grad
     from .autodiff import grad as grad
     from .autodiff import no_grad as no_grad
@@ -53,6 +52,7 @@ if _typing.TYPE_CHECKING:
     from .data_types import iinfo as iinfo
     from .data_types import isdtype as isdtype
     from .dual import Dual as Dual
+    from .hooks import HookHandle as HookHandle
     from .random import Stream as Stream
     from .random import as_int64 as as_int64
     from .random import default_stream as default_stream
@@ -77,6 +77,8 @@ _LATE = {
     "iinfo": ".data_types",
     "isdtype": ".data_types",
     "Dual": ".dual",
+    "HookHandle": ".hooks",
+    "engine": "",
     "Stream": ".random",
     "as_int64": ".random",
     "default_stream": ".random",

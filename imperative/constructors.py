@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from .. import _C, imperative, ops
 from .arrays import raw_from_dlpack
@@ -38,18 +38,21 @@ def tensor(
         >>> tensor([[1, 2], [3, 4]], dtype="float32").shape
         (2, 2)
     """
-    made = _copied(data, dtype) if _is_of_program(data) else _C.tensor(data, dtype)
-    if not lives_on(made, device):
-        made = named_as("tensor", made.to)(cast("str", device))
+    made: Tensor
+    if isinstance(data, _C.TensorWrapper) and _is_of_program(data):
+        made = _copied(data, dtype)
+    else:
+        made = _C.tensor(data, dtype)
+    if device is not None and not lives_on(made, device):
+        made = named_as("tensor", made.to)(device)
     if requires_grad is not False:
         made.requires_grad = requires_grad
-    return cast("Tensor", made)
+    return made
 
 
-def _is_of_program(data: Any) -> bool:
+def _is_of_program(data: _C.TensorWrapper) -> bool:
     """Whether it is a variable of a program, which has no elements to copy."""
-    is_tensor = isinstance(data, _C.TensorWrapper)
-    return is_tensor and isinstance(stopped(unwrapped(data)), imperative.SymbolicTensor)
+    return isinstance(stopped(unwrapped(data)), imperative.SymbolicTensor)
 
 
 def _copied(data: Any, dtype: Any) -> Tensor:

@@ -8,32 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _C
 from .nested import innermost
 
+if TYPE_CHECKING:  # importing the package makes neither class
 
-class Keeper(Protocol):
-    """Who builds a program, in a block (`nested.py`)."""
+    class Keeper(Protocol):
+        """Who builds a program, in a block (`nested.py`)."""
 
-    def keep(self, tensor: Any, kind: str) -> None:
-        """Makes a variable of a tensor, which stays between runs."""
-        ...
+        def keep(self, tensor: Any, kind: str) -> None:
+            """Makes a variable of a tensor, which stays between runs."""
+            ...
 
-    def start_from(self, tensor: Any, value: Any) -> bool:
-        """Whether a tensor stays between runs; then this is what it starts from."""
-        ...
+        def start_from(self, tensor: Any, value: Any) -> bool:
+            """Whether a tensor stays between runs; then this is what it starts from."""
+            ...
 
-    def parameters(self) -> Sequence[Any]:
-        """The tensors that learn, of those that have become variables."""
-        ...
+        def parameters(self) -> Sequence[Any]:
+            """The tensors that learn, of those that have become variables."""
+            ...
 
-    def append_backward(
-        self, loss: Any, parameters: Sequence[Any], no_grad_set: Iterable[Any]
-    ) -> Sequence[tuple[Any, Any]]:
-        """Adds the gradients of a loss: each parameter that it depends on, and its gradient."""
-        ...
+        def append_backward(
+            self, loss: Any, parameters: Sequence[Any], no_grad_set: Iterable[Any]
+        ) -> Sequence[tuple[Any, Any]]:
+            """Adds the gradients of a loss: each parameter that it depends on, and its gradient."""
+            ...
+
+    class Recorder(Protocol):
+        """Who records a function that is called again and again."""
+
+        collection: int  # in which it began
+
+        def made(self, tensor: Any) -> None:
+            """What stays between calls has been made inside of one."""
+            ...
+
+        def number(self, holder: Any, key: Any, dtype: Any) -> Any:
+            """A number of Python as a tensor, which each call reads anew."""
+            ...
+
+        def count(self, holder: Any, key: Any) -> Any:
+            """A number that each call counts on by one, as a tensor of float64 behind that."""
+            ...
 
 
 keeping: ContextVar[Keeper | None] = ContextVar("tensorlike_keeping", default=None)
@@ -63,24 +81,6 @@ def starts_from(tensor: Any, value: Any) -> bool:
     """
     keeper = keeper_now()
     return keeper is not None and keeper.start_from(tensor, value)
-
-
-class Recorder(Protocol):
-    """Who records a function that is called again and again."""
-
-    collection: int  # in which it began
-
-    def made(self, tensor: Any) -> None:
-        """What stays between calls has been made inside of one."""
-        ...
-
-    def number(self, holder: Any, key: Any, dtype: Any) -> Any:
-        """A number of Python as a tensor, which each call reads anew."""
-        ...
-
-    def count(self, holder: Any, key: Any) -> Any:
-        """A number that each call counts on by one, as a tensor of float64 behind that."""
-        ...
 
 
 recorder: ContextVar[Recorder | None] = ContextVar("tensorlike_recorder", default=None)

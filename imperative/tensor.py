@@ -6,7 +6,7 @@ import copyreg
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from .. import _C, ops
 from .arrays import as_array, as_asked, from_bits, reduce_raw, to_array, to_bits
 from .calls import TensorLike as TensorLike
 from .carrier import carried
-from .describing import describe
-from .hooks import HookHandle, register_hook
 from .keeping import keep
 from .levels import cut, is_differentiated
 from .naming import named
 from .shape_methods import ShapedMethods
+
+if TYPE_CHECKING:
+    from .hooks import HookHandle
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -105,7 +106,7 @@ class Tensor(ShapedMethods):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions on tensors are ours, where there is one of that meaning."""
-        return _numpy().apply_function(function, types, args, kwargs)
+        return _late("apply_numpy").apply_function(function, types, args, kwargs)
 
     def __dlpack__(
         self,
@@ -243,7 +244,8 @@ class Tensor(ShapedMethods):
             >>> x.grad.tolist()
             [1.0, 2.0]
         """
-        return register_hook(self, function)
+        handle: HookHandle = _late("hooks").register_hook(self, function)
+        return handle
 
     def zero_grad(self) -> None:
         """Forgets the gradient that backward passes accumulated.
@@ -361,22 +363,14 @@ def _rebuild(cls: type[Tensor], *parts: Any) -> Tensor:
 
 
 @functools.cache
-def _indexing() -> Any:
-    """By keys that hold arrays; loaded when there is one."""
-    from . import indexing
-
-    return indexing
-
-
-def _numpy() -> Any:
-    """NumPy's functions, as ours; loaded when one is called."""
-    from . import apply_numpy
-
-    return apply_numpy
+def _late(module: str) -> Any:
+    """A module beside this one, loaded when something needs it."""
+    return importlib.import_module(f".{module}", __package__)
 
 
 def _describe(x: Any) -> str:
-    return describe(x, Tensor)
+    text: str = _late("describing").describe(x, Tensor)
+    return text
 
 
 # An optimiser's step: a scalar function whose results replace the parameter and the state, in their
@@ -386,12 +380,12 @@ replace = _C.replace
 _C.set_hooks(
     Tensor,
     Parameter,
-    lambda x, key: _indexing().getitem(x, key),
-    lambda x, key, value: _indexing().setitem(x, key, value),
+    lambda x, key: _late("indexing").getitem(x, key),
+    lambda x, key, value: _late("indexing").setitem(x, key, value),
     as_array,
     to_array,
     _describe,
     carried,
-    lambda *args, **kwargs: _numpy().apply_ufunc(*args, **kwargs),
+    lambda *args, **kwargs: _late("apply_numpy").apply_ufunc(*args, **kwargs),
 )
 copyreg.pickle(_C.RawTensor, reduce_raw)

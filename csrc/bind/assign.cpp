@@ -2,6 +2,7 @@
 // where nobody else holds that, and the wrapper gets it.
 #include <algorithm>
 
+#include "bind/made_ops.h"
 #include "bind/objects.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
@@ -111,6 +112,9 @@ Ref<Op> index_op(bool is_set, std::vector<int64_t> items) {
   return (is_set ? set : taken)->make_op({std::move(items)});
 }
 
+// Of the last keys.
+static auto& known_places = *new MadeOps;
+
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_status([&] {
     if (value == nullptr) {
@@ -123,16 +127,24 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
                    Py_TYPE(self)->tp_name);
       throw PythonError();
     }
+    PyObject* args[] = {self, value};
+    // A program with sizes that are not known is told of the numbers in keys.
+    const bool may_be_known = live_witnesses == 0;
+    if (const Ref<Op> known = may_be_known ? known_places.find({&key, 1}) : nullptr) {
+      assign_result(self, *known, args);
+      return;
+    }
     std::vector<int64_t> items;
     if (!parse_items(key, items)) {
-      PyObject* args[] = {self, key, value};
+      PyObject* all[] = {self, key, value};
       const DeviceScope scope(device_of(self));  // for what the key and the value become
-      Object call = own(PyObject_Vectorcall(hooks.setitem, args, 3, nullptr));
+      Object call = own(PyObject_Vectorcall(hooks.setitem, all, 3, nullptr));
       replace_by_call(self, call.get());
       return;
     }
-    PyObject* args[] = {self, value};
-    assign_result(self, *index_op(true, std::move(items)), args);
+    const Ref<Op> op = index_op(true, std::move(items));
+    if (may_be_known) known_places.keep({&key, 1}, op);
+    assign_result(self, *op, args);
   });
 }
 

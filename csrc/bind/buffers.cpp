@@ -95,6 +95,7 @@ Ref<RawTensor> from_buffer(Py_buffer& view) {
 // Elements of an array, or of what Python makes one of. What has no buffer (bfloat16 arrays) the
 // hook turns into a tensor.
 Ref<RawTensor> from_data(PyObject* object, PyObject* dtype) {
+  if (Ref<RawTensor> small = from_small_array(object)) return small;
   Py_buffer view;
   if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object)) {
     if (get_view(object, view)) return from_buffer(view);

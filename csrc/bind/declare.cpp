@@ -41,4 +41,16 @@ void declare_specs(const std::string& text, const py::dict& rules) {
   dispatcher().invalidate();
 }
 
+PyObject* function_names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object names = own(PyList_New(0));
+    for (const std::string_view each : registry().function_names()) {
+      const auto size = static_cast<Py_ssize_t>(each.size());
+      Object name = own(PyUnicode_FromStringAndSize(each.data(), size));
+      check(PyList_Append(names.get(), name.get()));
+    }
+    return names.release();
+  });
+}
+
 }  // namespace tensorlike::bind

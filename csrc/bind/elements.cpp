@@ -50,7 +50,11 @@ PyObject* item_of(const RawTensor& tensor) {
 
 PyObject* item_in(PyObject* tensor_like) {
   note_read(tensor_like);
-  return item_of(*elements_of(to_value(tensor_like)));
+  const bool is_own = is_own_wrapper(Py_TYPE(tensor_like));
+  const RawTensor* const raw = is_own ? raw_under(value_of(tensor_like)) : nullptr;
+  const bool is_at_hand =
+      raw != nullptr && !raw->pending && raw->count == 1 && raw->device.is_cpu();
+  return is_at_hand ? number_of(*raw) : item_of(*elements_of(to_value(tensor_like)));
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {

@@ -66,6 +66,32 @@ int operands_of(int what, [[maybe_unused]] int argument) {
   }
 }
 
+// Whether it is an operator that binds its first operand anew: `p -= lr * g` ends with one.
+bool is_in_place(int what, [[maybe_unused]] int argument) {
+  switch (what) {
+#ifdef BINARY_OP
+    case BINARY_OP:
+      return argument >= NB_INPLACE_ADD && argument != NB_INPLACE_MATRIX_MULTIPLY;
+#else
+    case INPLACE_ADD:
+    case INPLACE_SUBTRACT:
+    case INPLACE_MULTIPLY:
+    case INPLACE_TRUE_DIVIDE:
+    case INPLACE_FLOOR_DIVIDE:
+    case INPLACE_MODULO:
+    case INPLACE_POWER:
+    case INPLACE_AND:
+    case INPLACE_OR:
+    case INPLACE_XOR:
+    case INPLACE_LSHIFT:
+    case INPLACE_RSHIFT:
+      return true;
+#endif
+    default:
+      return false;
+  }
+}
+
 // How many values an instruction puts on the stack; 0: it does something else.
 int loaded_by(int what, int argument) {
   switch (what) {
@@ -103,6 +129,7 @@ bool is_passed_on(Bytes code, size_t at) {
     const int what = code[i];
     const int argument = code[i + 1];
     if (does_nothing(what)) continue;
+    if (is_in_place(what, argument)) return above < 2;
     if (const int operands = operands_of(what, argument); operands > 0) {
       if (above < operands) return true;
       above -= operands - 1;

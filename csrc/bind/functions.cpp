@@ -16,13 +16,15 @@ namespace {
 
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* name;
+  // What follows from the declaration, which is read when somebody first wants it: null till then.
   const Function* function;
   PyObject* names;      // interned: the tensors' names, then the attributes'
   PyObject* fallbacks;  // for each tensor, the number that it is where it is not given, or None
+  MadeOps* made;
   PyObject* dict;
   PyObject* extension;  // what takes calls with further arguments, or null
   bool spreads;  // the integers of its one sequence may be given one by one: reshape(x, 2, 3)
-  MadeOps* made;
 };
 
 FunctionObject* as_function(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -214,51 +216,79 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
   return call_complex_form(self.function->spec.name, args, nargsf, kwnames);
 }
 
+PyObject* argument_names(const FunctionSpec& spec) {
+  Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
+  Py_ssize_t at = 0;
+  for (const ArgSpec& arg : spec.args) {
+    PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(arg.name.c_str())));
+  }
+  for (const AttrSpec& attr : spec.attrs) {
+    PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(attr.name.c_str())));
+  }
+  return names.release();
+}
+
+PyObject* fallbacks_of(const FunctionSpec& spec) {
+  Object fallbacks = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size())));
+  for (size_t i = 0; i < spec.args.size(); ++i) {
+    PyTuple_SET_ITEM(fallbacks.get(), static_cast<Py_ssize_t>(i),
+                     checked(from_attr(spec.args[i].fallback)));
+  }
+  return fallbacks.release();
+}
+
+// The declaration of a call, which is read now if nobody has wanted it.
+const Function& declared(FunctionObject& self) {
+  if (self.function != nullptr) return *self.function;
+  const char* const name = PyUnicode_AsUTF8(self.name);
+  const Function* const function = registry().find_function(name);
+  if (function == nullptr) {
+    fail(ErrorKind::kDeclaration, "there is no declared function '", name, "'",
+         registry().did_you_mean(name, true, true), "; declare it first, by tensorlike.declare.");
+  }
+  Object names = Object::steal(argument_names(function->spec));
+  Object fallbacks = Object::steal(fallbacks_of(function->spec));
+  self.made = new MadeOps;
+  self.names = names.release();
+  self.fallbacks = fallbacks.release();
+  self.function = function;
+  self.vectorcall = call_function;
+  return *function;
+}
+
+PyObject* call_first(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  return guarded([&] {
+    declared(*as_function(object));
+    return checked(call_function(object, args, nargsf, kwnames));
+  });
+}
+
 // Function(name, extension=None, spreads=False): the functional call that this declaration made;
 // calls with further arguments go to the extension; the integers of its first attribute may be
 // given one by one.
 PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
-  const char* name = nullptr;
+  PyObject* name = nullptr;
   PyObject* extension = nullptr;
   int spreads = 0;
-  if (PyArg_ParseTuple(args, "s|Op:Function", &name, &extension, &spreads) == 0) return nullptr;
+  if (PyArg_ParseTuple(args, "U|Op:Function", &name, &extension, &spreads) == 0) return nullptr;
   if (extension == Py_None) extension = nullptr;
   return guarded([&]() -> PyObject* {
-    const Function* function = registry().find_function(name);
-    if (function == nullptr) {
-      fail(ErrorKind::kDeclaration, "there is no declared function '", name, "'",
-           registry().did_you_mean(name, true, true), "; declare it first, by tensorlike.declare.");
-    }
-    PyObject* self = checked(cls->tp_alloc(cls, 0));
-    Object owner = Object::steal(self);
-    as_function(self)->vectorcall = call_function;
-    as_function(self)->function = function;
-    as_function(self)->made = new MadeOps;
-    as_function(self)->extension = Py_XNewRef(extension);
-    as_function(self)->spreads = spreads != 0;
-    const FunctionSpec& spec = function->spec;
-    Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
-    Py_ssize_t at = 0;
-    for (const ArgSpec& arg : spec.args) {
-      PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(arg.name.c_str())));
-    }
-    for (const AttrSpec& attr : spec.attrs) {
-      PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(attr.name.c_str())));
-    }
-    as_function(self)->names = names.release();
-    Object fallbacks = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size())));
-    for (size_t i = 0; i < spec.args.size(); ++i) {
-      PyTuple_SET_ITEM(fallbacks.get(), static_cast<Py_ssize_t>(i),
-                       checked(from_attr(spec.args[i].fallback)));
-    }
-    as_function(self)->fallbacks = fallbacks.release();
-    return owner.release();
+    const char* const known = PyUnicode_AsUTF8(name);
+    if (known == nullptr) throw PythonError();
+    Object self = own(cls->tp_alloc(cls, 0));
+    as_function(self.get())->vectorcall = call_first;
+    as_function(self.get())->name = Py_NewRef(name);
+    as_function(self.get())->extension = Py_XNewRef(extension);
+    as_function(self.get())->spreads = spreads != 0;
+    if (!registry().has_function(known)) declared(*as_function(self.get()));  // tells what is wrong
+    return self.release();
   });
 }
 
 void function_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
+  Py_CLEAR(as_function(self)->name);
   Py_CLEAR(as_function(self)->names);
   Py_CLEAR(as_function(self)->fallbacks);
   Py_CLEAR(as_function(self)->dict);
@@ -282,8 +312,10 @@ int function_clear(PyObject* self) {
 }
 
 PyObject* function_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<function %s>",
-                              signature(as_function(self)->function->spec).c_str());
+  return guarded([&] {
+    const std::string shown = signature(declared(*as_function(self)).spec);
+    return PyUnicode_FromFormat("<function %s>", shown.c_str());
+  });
 }
 
 // A function in a class is a method.
@@ -293,19 +325,21 @@ PyObject* function_get(PyObject* self, PyObject* object, PyObject*) {
 }
 
 PyObject* function_text(PyObject* self, void*) {
-  return PyUnicode_FromString(signature(as_function(self)->function->spec).c_str());
+  return guarded(
+      [&] { return PyUnicode_FromString(signature(declared(*as_function(self)).spec).c_str()); });
 }
 PyObject* function_op(PyObject* self, void*) {
-  return PyUnicode_FromString(as_function(self)->function->spec.op.c_str());
+  return guarded(
+      [&] { return PyUnicode_FromString(declared(*as_function(self)).spec.op.c_str()); });
 }
 
 // Functions are found again by their names, as those of a module are.
 PyObject* function_reduce(PyObject* self, PyObject*) {
   PyObject* dict = as_function(self)->dict;
   if (dict != nullptr && PyDict_GetItemString(dict, "__module__") != nullptr) {
-    return PyUnicode_FromString(as_function(self)->function->spec.name.c_str());
+    return Py_NewRef(as_function(self)->name);
   }
-  return Py_BuildValue("(O(s))", types.function, as_function(self)->function->spec.name.c_str());
+  return Py_BuildValue("(O(O))", types.function, as_function(self)->name);
 }
 PyObject* function_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -345,19 +379,7 @@ PyType_Spec function_spec = {"tensorlike._C.Function", sizeof(FunctionObject), 0
                                  Py_TPFLAGS_METHOD_DESCRIPTOR,
                              function_slots};
 
-PyObject* function_names(PyObject*, PyObject*) {
-  return guarded([&] {
-    Object out = own(PyList_New(0));
-    for (const Function* function : registry().functions()) {
-      Object name = own(PyUnicode_FromString(function->spec.name.c_str()));
-      check(PyList_Append(out.get(), name.get()));
-    }
-    return out.release();
-  });
-}
-
 PyMethodDef functions_in_module[] = {
-    {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
     {"replace", as_method(replace), METH_FASTCALL, "Binds Tensors to the results of an op."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -141,6 +141,7 @@ PyMethodDef module_functions[] = {
     {"reset_peak_memory", reset_peak, METH_NOARGS, "The most so far becomes what is in use."},
     {"set_memory_limit", change_memory_limit, METH_O, "The most bytes in use, or None."},
     {"empty_cache", drop_cache, METH_NOARGS, "Gives back what is kept for reuse."},
+    {"function_names", function_names, METH_NOARGS, "All functional calls."},
     {"num_threads", get_num_threads, METH_NOARGS, "How many threads kernels use."},
     {"set_num_threads", change_num_threads, METH_O, "How many threads kernels use from now on."},
     {"isa", get_isa, METH_NOARGS, "The level of the kernels: v2, v3 or v4."},

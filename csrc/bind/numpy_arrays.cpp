@@ -1,5 +1,8 @@
-// NumPy arrays over our memory, by NumPy's own interface: the buffer protocol, by which it sees
-// what else there is, takes it four times as long.
+// NumPy arrays over our memory, and elements of small ones, by NumPy's own interface: the buffer
+// protocol, by which it sees what else there is, takes it four times as long.
+#include <algorithm>
+#include <cstring>
+
 #include "bind/elements.h"
 
 namespace tensorlike::bind {
@@ -11,6 +14,22 @@ struct NumPy {
   using New = PyObject* (*)(PyTypeObject*, PyObject*, int, const Py_intptr_t*, const Py_intptr_t*,
                             void*, int, PyObject*);
   using SetBase = int (*)(PyObject*, PyObject*);
+
+  // How an array and its dtype begin, in all versions as well.
+  struct Array {
+    PyObject_HEAD char* data;
+    int ndim;
+    Py_intptr_t* shape;
+    Py_intptr_t* strides;
+    PyObject* base;
+    PyObject* dtype;
+    int flags;
+  };
+  struct DTypeObject {
+    PyObject_HEAD PyTypeObject* scalar;
+    char kind, type, byte_order, unused;
+    int number;
+  };
 
   PyTypeObject* array_type;
   FromType dtype_from_type;
@@ -36,8 +55,15 @@ constexpr int kNone = -1;
 constexpr int kInt64 = sizeof(long) == 8 ? 7 : 9;
 constexpr int kTypes[kDTypeCount] = {0,          1,  3,     5,  kInt64, 2,  4, 6,
                                      kInt64 + 1, 23, kNone, 11, 12,     14, 15};
+constexpr int kInOrder = 0x0001;
 constexpr int kAligned = 0x0100;
-constexpr size_t kMostDims = 32;  // that every NumPy has
+constexpr size_t kMostDims = 32;    // that every NumPy has
+constexpr size_t kSmall = 1 << 14;  // bytes: copied before anybody else may run
+
+const NumPy& numpy() {
+  static const NumPy& found = *new NumPy(NumPy::found());
+  return found;
+}
 
 // array_of(x) -> array, read-only; None: not of such a value, or in the general way.
 PyObject* array_of(PyObject*, PyObject* tensor) {
@@ -56,11 +82,10 @@ PyObject* array_of(PyObject*, PyObject* tensor) {
       shape[i] = raw->shape[i];
       strides[i] = raw->strides[i] * static_cast<int64_t>(size_of(raw->dtype));
     }
-    static const NumPy& numpy = *new NumPy(NumPy::found());
-    PyObject* const dtype = checked(numpy.dtype_from_type(type));  // taken by the array
-    Object array = own(numpy.new_from_dtype(numpy.array_type, dtype, static_cast<int>(ndim), shape,
-                                            strides, raw->data, kAligned, nullptr));
-    check(numpy.set_base(array.get(), checked(from_value(raw))));
+    PyObject* const dtype = checked(numpy().dtype_from_type(type));  // taken by the array
+    Object array = own(numpy().new_from_dtype(numpy().array_type, dtype, static_cast<int>(ndim),
+                                              shape, strides, raw->data, kAligned, nullptr));
+    check(numpy().set_base(array.get(), checked(from_value(raw))));
     return array.release();
   });
 }
@@ -71,6 +96,25 @@ PyMethodDef numpy_arrays_functions[] = {
 };
 
 }  // namespace
+
+Ref<RawTensor> from_small_array(PyObject* object) {
+  if (Py_TYPE(object) != numpy().array_type) return nullptr;
+  const auto& array = *reinterpret_cast<const NumPy::Array*>(object);
+  const auto& dtype = *reinterpret_cast<const NumPy::DTypeObject*>(array.dtype);
+  const auto found = std::find(std::begin(kTypes), std::end(kTypes), dtype.number);
+  const bool is_plain = (array.flags & kInOrder) != 0 && (array.flags & kAligned) != 0 &&
+                        (dtype.byte_order == '=' || dtype.byte_order == '|');
+  const auto ndim = static_cast<size_t>(array.ndim);
+  if (found == std::end(kTypes) || !is_plain || ndim > kMostDims) return nullptr;
+  const auto own_dtype = static_cast<DType>(found - std::begin(kTypes));
+  const Dims shape(array.shape, array.shape + ndim);
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(own_dtype);
+  if (bytes > kSmall) return nullptr;
+  Ref<RawTensor> copied = RawTensor::empty(own_dtype, shape);
+  if (bytes > 0) std::memcpy(copied->data, array.data, bytes);
+  if (own_dtype == DType::kBool) normalise(*copied);
+  return copied;
+}
 
 void add_numpy_arrays(PyObject* module) {
   check(PyModule_AddFunctions(module, numpy_arrays_functions));

@@ -159,8 +159,7 @@ int set_own_attribute(PyObject* self, PyObject* value, void* name) {
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     if (value_of(self) == nullptr) return own_attribute(self, "shape");
-    PyObject* said = said_shape(*value_of(self));
-    if (said != nullptr) return said;
+    if (PyObject* said = said_shape(*value_of(self))) return said;
     if (const auto* raw = raw_under(value_of(self))) return from_dims(raw->shape);
     return from_dims(spec_in(self).shape);
   });
@@ -177,13 +176,17 @@ PyObject* get_ndim(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
 }
 PyObject* get_size(PyObject* self, void*) {
+  const RawTensor* const raw = live_witnesses == 0 ? raw_under(value_of(self)) : nullptr;
+  if (raw != nullptr) return PyLong_FromLongLong(raw->count);
   return guarded([&] {
-    const Object said = Object::steal(said_shape(*to_value(self)));
-    if (said) return count_of(said.get());
+    if (const Object said = Object::steal(said_shape(*to_value(self)))) return count_of(said.get());
     return PyLong_FromLongLong(element_count(spec_in(self).shape));
   });
 }
 PyObject* get_device(PyObject* self, void*) {
+  static PyObject* const cpu = PyUnicode_InternFromString("cpu");
+  const RawTensor* const raw = raw_under(value_of(self));
+  if (raw != nullptr && raw->device.is_cpu()) return Py_NewRef(cpu);
   return guarded([&] { return PyUnicode_FromString(to_string(device_of(self)).c_str()); });
 }
 

@@ -258,21 +258,34 @@ PyObject* get_is_leaf(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_node_of(self))); });
 }
 
-// The elements as `numpy` gives them, which refuses to drop gradients.
+// The elements: those of a Tensor around them itself, else what `numpy` gives, which refuses to
+// drop gradients.
 int wrapper_buffer(PyObject* self, Py_buffer* view, int flags) {
-  Object array = Object::steal(PyObject_CallMethod(self, "numpy", nullptr));
-  return array ? PyObject_GetBuffer(array.get(), view, flags) : -1;
+  Object holder;
+  const int status = guarded_status([&] {
+    if (is_own_wrapper(Py_TYPE(self))) {
+      note_read(self);
+      Value* const value = value_of(self);
+      if (value->tag == Value::kRaw) holder = own(from_value(Ref<Value>(value)));
+    }
+    if (!holder) holder = own(PyObject_CallMethod(self, "numpy", nullptr));
+  });
+  return status == 0 ? PyObject_GetBuffer(holder.get(), view, flags) : -1;
 }
 
-PyObject* tensor_from(PyObject*, PyObject* args) {
-  PyObject* data = nullptr;
-  PyObject* dtype = Py_None;
-  if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
-  return guarded_call("tensor", [&] { return wrap(as_value(data, dtype), types.tensor); });
+PyObject* tensor_from(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 1 && n != 2) {
+    PyErr_SetString(PyExc_TypeError, "tensor: takes data and a dtype");
+    return nullptr;
+  }
+  PyObject* const dtype = n == 2 ? args[1] : Py_None;
+  static const std::string name = "tensor";
+  return guarded_call(name, [&] { return wrap(as_value(args[0], dtype), types.tensor); });
 }
 
 PyMethodDef wrappers_functions[] = {
-    {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
+    {"tensor", as_method(tensor_from), METH_FASTCALL,
+     "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},
 };
 

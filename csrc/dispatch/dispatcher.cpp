@@ -139,7 +139,7 @@ Dispatcher::Cache Dispatcher::take_cache() {
 // A rule disturbs the direct paths when a built-in kind (or a wrapper) may be what it names.
 void Dispatcher::update_plain() {
   bool wrapper_plain = true;
-  std::vector<const Rule*> touching;
+  std::vector<const Type*> touched;
   for (const auto& rule : rules_) {
     const bool is_passive_native = rule->is_native() && rule->is_enabled;
     if (is_passive_native || (!rule->is_native() && !rule->is_enabled)) continue;
@@ -156,13 +156,10 @@ void Dispatcher::update_plain() {
         }
       }
     }
-    if (touches_core) touching.push_back(rule.get());
+    if (touches_core) touched.push_back(rule->signature.op);
     wrapper_plain = wrapper_plain && !touches_wrapper;
   }
-  for (const OpClass* cls : registry().op_classes()) {
-    cls->plain = std::none_of(touching.begin(), touching.end(),
-                              [&](const Rule* rule) { return cls->is_a(*rule->signature.op); });
-  }
+  registry().set_touched(std::move(touched));
   is_wrapper_plain_ = wrapper_plain;
 }
 

@@ -196,12 +196,21 @@ void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4
   prepared_ = &found->second;
 }
 
+// References to what the last operator of an expression may write over, which end with it.
+int64_t Chain::donated_holds(const RawTensor& operand) const {
+  const LazyNode& last = *nodes_.back();
+  for (size_t i = 0; i < last.inputs.size(); ++i) {
+    if ((last.as.donated >> i & 1U) != 0 && last.inputs[i].get() == &operand) return last.as.holds;
+  }
+  return 0;
+}
+
 // Whether the chain alone holds an operand, and the operand alone its memory.
 bool Chain::is_dying(const RawTensor& operand) const {
   return operand.storage->use_count() == 1 && operand.storage->is_owned() &&
          operand.data == operand.storage->data() && operand.shape == shape_ &&
          lie_alike(shape_, operand.strides, strides_) &&
-         operand.use_count() == uses_that_end(operand);
+         operand.use_count() == uses_that_end(operand) + donated_holds(operand);
 }
 
 void Chain::allocate(bool may_take) {

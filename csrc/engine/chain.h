@@ -70,6 +70,7 @@ class Chain {
   void number_operands();
   void choose_written(const RawTensor* fed);
   int64_t last_holds(const RawTensor& result) const;
+  int64_t donated_holds(const RawTensor& operand) const;
   void find_staying(const RawTensor* fed);
   void find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted);
   void find(Places& places) const;

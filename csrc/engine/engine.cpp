@@ -146,9 +146,9 @@ Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
     if (is_lazy ? push_lazily(op, args, options.threshold, {}, out) : push_async(op, args, out))
       return out;
   }
-  if (options.mode == EngineMode::kSync && donated == 0) {
+  if (options.mode == EngineMode::kSync) {
     Values out;
-    if (launch_in_expression(op, args, holds, out)) return out;
+    if (launch_in_expression(op, args, donated, holds, out)) return out;
   }
   for (Value* arg : args) {
     const RawTensor& x = *static_cast<RawTensor*>(arg);

@@ -15,7 +15,8 @@ namespace tensorlike {
 // this launch gives, and nothing else before it"; null where nobody knows.
 inline bool (*is_passed_on_by_user)() = nullptr;
 
-// Makes a launch part of an expression; false: it is none of one. `holds`: as for `launch`.
-bool launch_in_expression(const Op& op, Args args, int64_t holds, Values& out);
+// Makes a launch part of an expression; false: it is none of one. `donated`, `holds`: as for
+// `launch`; an operator that binds its first operand anew, as that of `p -= lr * g`, ends one.
+bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t holds, Values& out);
 
 }  // namespace tensorlike

@@ -12,6 +12,7 @@ class LazyNode final : public Pending {
   struct Operator {
     bool is_passed_on = false;  // the next operator reads the result
     int64_t holds = 0;          // references to an operand that end with this launch
+    uint32_t donated = 0;       // operands that may be written over when these are all
   };
 
   LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size, Operator as);

@@ -241,12 +241,6 @@ AnySpec read_declared(const Json::Value& value, bool is_own, std::string_view li
   return made(FunctionSpec(), "function");
 }
 
-IdentitySpec read_identity(std::string_view line) {
-  const Json json = Json::parse(line);
-  auto parts = json.root().object("a declaration").begin();
-  return In::read_as<IdentitySpec>(*++parts, true);
-}
-
 }  // namespace
 
 void write_declaration(JsonText& out, const Registry::Entry& entry) {
@@ -261,18 +255,14 @@ AnySpec read_declaration(const Json::Value& value, From from) {
   return read_declared(value, from == From::kProcess, {});
 }
 
-void add_built_in(Registry& registry, std::string_view text) {
-  // One by one they stay in the caches.
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.starts_with("{\"identity\":")) {
-      add_identity(Late<IdentitySpec>([line] { return read_identity(line); }));
-    } else {
-      registry.add(read_declared(Json::parse(line).root(), true, line));
-    }
-  }
+AnySpec read_built_in(std::string_view text) {
+  return read_declared(Json::parse(text).root(), true, text);
+}
+
+IdentitySpec read_identity(std::string_view text) {
+  const Json json = Json::parse(text);
+  auto parts = json.root().object("a declaration").begin();
+  return In::read_as<IdentitySpec>(*++parts, true);
 }
 
 const std::string& name_of(const AnySpec& spec) {

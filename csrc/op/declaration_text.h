@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/json.h"
+#include "op/identities.h"
 #include "op/registry.h"
 
 namespace tensorlike {
@@ -23,7 +24,8 @@ enum class From : uint8_t { kFile, kProcess };
 AnySpec read_declaration(const Json::Value& value, From from);
 const std::string& name_of(const AnySpec& spec);
 
-// The built-in declarations and identities, one a line, of which the generator made the text.
-void add_built_in(Registry& registry, std::string_view text);
+// Of the built-in ones, whose text stays: bodies and gradients are read when somebody asks.
+AnySpec read_built_in(std::string_view text);
+IdentitySpec read_identity(std::string_view text);
 
 }  // namespace tensorlike

@@ -2,15 +2,11 @@
 
 #include <unordered_map>
 
+#include "op/declaration_text.h"
 #include "op/registry.h"
 
 namespace tensorlike {
 namespace {
-
-std::vector<Late<IdentitySpec>>& declared() {
-  static auto& specs = *new std::vector<Late<IdentitySpec>>;
-  return specs;
-}
 
 // What tells an op from others: the scalar function, the reduction, or the class.
 const void* meaning_of(const Function& function) {
@@ -45,8 +41,8 @@ struct Tables {
 
   Tables() {
     const Registry& calls = registry();
-    for (const Late<IdentitySpec>& spec : declared()) {
-      identities.push_back(std::make_unique<Identity>(*spec));
+    for (const std::string_view text : built_ins().identities) {
+      identities.push_back(std::make_unique<Identity>(read_identity(text)));
       Identity& identity = *identities.back();
       identity.from.define = calls.compile(*identity.spec.from.define, identity.spec.text);
       identity.to.define = calls.compile(*identity.spec.to.define, identity.spec.text);
@@ -70,8 +66,6 @@ const Tables& tables() {
 
 Identity::Identity(IdentitySpec s)
     : spec(std::move(s)), from(spec.from, &op_base_type()), to(spec.to, &op_base_type()) {}
-
-void add_identity(Late<IdentitySpec> spec) { declared().push_back(std::move(spec)); }
 
 const std::vector<std::unique_ptr<Identity>>& identities() { return tables().identities; }
 

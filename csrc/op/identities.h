@@ -29,9 +29,7 @@ struct Identity {
   OpClass from, to;
 };
 
-// For the generated tables: identities speak of ops, which are there when all tables are read.
-void add_identity(Late<IdentitySpec> spec);
-// All of them, when the registry is filled.
+// All of them, which are read when somebody first asks.
 const std::vector<std::unique_ptr<Identity>>& identities();
 // What an op is in others, by an identity; null: nobody says so.
 const CompiledBody* definition_of(const Op& op);

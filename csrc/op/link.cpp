@@ -124,32 +124,43 @@ Gradients Registry::gradients_of(const OpClass& op) const {
   return found;
 }
 
+void Registry::make_shared_op(Scalar& scalar) const {
+  scalar.op = make_op(*elemwise_, {{"mode", scalar.spec.name}});
+}
+
+void Registry::link(Scalar& scalar) const {
+  if (!scalar.op) make_shared_op(scalar);
+  scalar.conditions = compile_conditions(scalar.spec.conditions, scalar.spec.source);
+  compile_later(scalar);
+}
+
+void Registry::link(Reduction& reduction) const {
+  reduction.gradients =
+      Late<Gradients>([this, &reduction] { return compile_gradients(reduction.spec, 1, 1); });
+  if (!reduction.spec.map.results.empty()) {
+    reduction.map = compiled(reduction.spec.map, reduction.spec.source);
+    reduction.combine = compiled(reduction.spec.combine, reduction.spec.source);
+    reduction.finish = compiled(reduction.spec.finish, reduction.spec.source);
+    prepare_reduction(reduction);
+  }
+  for (const auto& [kind, source] : sources_) {
+    if (source.reduction != nullptr) source.reduction(reduction);
+  }
+}
+
+void Registry::link(OpClass& op) const {
+  op.conditions = compile_conditions(op.spec.conditions, op.spec.source);
+  compile_later(op);
+  take(op);
+}
+
 void Registry::link() {
-  for (Scalar* scalar : unlinked_scalars_) {
-    scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
-  }
-  // Before any op is made that they speak of; their functions have no attributes.
-  for (Scalar* s : unlinked_scalars_) {
-    s->conditions = compile_conditions(s->spec.conditions, s->spec.source);
-  }
-  for (OpClass* op : unlinked_ops_) {
-    op->conditions = compile_conditions(op->spec.conditions, op->spec.source);
-  }
+  for (Scalar* scalar : unlinked_scalars_) make_shared_op(*scalar);
+  // Conditions before any op is made that they speak of; their functions have no attributes.
+  for (Scalar* scalar : unlinked_scalars_) link(*scalar);
+  for (OpClass* op : unlinked_ops_) link(*op);
   for (Function* function : unlinked_functions_) link(*function);
-  for (Scalar* scalar : unlinked_scalars_) compile_later(*scalar);
-  for (Reduction* r : unlinked_reductions_) {
-    r->gradients = Late<Gradients>([this, r] { return compile_gradients(r->spec, 1, 1); });
-    if (!r->spec.map.results.empty()) {
-      r->map = compiled(r->spec.map, r->spec.source);
-      r->combine = compiled(r->spec.combine, r->spec.source);
-      r->finish = compiled(r->spec.finish, r->spec.source);
-      prepare_reduction(*r);
-    }
-    for (const auto& [kind, source] : sources_) {
-      if (source.reduction != nullptr) source.reduction(*r);
-    }
-  }
-  for (OpClass* op : unlinked_ops_) compile_later(*op);
+  for (Reduction* reduction : unlinked_reductions_) link(*reduction);
   if (has_built_in_) compile_now();
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();

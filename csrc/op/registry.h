@@ -1,25 +1,19 @@
 // All declarations by name: the one place that knows which ops, modes and functional calls exist.
-// Entries are only ever added, so that plain pointers to them stay valid.
+// A built-in one is read when it is first asked for. Entries stay where they are, so that plain
+// pointers to them stay valid.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "op/entries.h"
 #include "op/op.h"
 
 namespace tensorlike {
-
-// Declarations by name, found without making a string.
-struct NameHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
-};
-template <class T>
-using ByName = std::unordered_map<std::string, std::unique_ptr<T>, NameHash, std::equal_to<>>;
 
 // The kernel and the inference of an op that brings its own, where others name the core's: what a
 // library or Python has of them, OpClass::own holds.
@@ -30,7 +24,7 @@ struct OwnRules {
 };
 
 // What a backend has for declarations; a null function: nothing. All are called when an entry is
-// complete; they say what was compiled for a scalar function or a reduction, and give the kernel
+// made; they say what was compiled for a scalar function or a reduction, and give the kernel
 // of an op class.
 struct KernelSource {
   void (*scalar)(Scalar& scalar) = nullptr;
@@ -68,8 +62,16 @@ class Registry {
   const Reduction* find_reduction(std::string_view name) const;
   const OpClass* find_op(std::string_view name) const;
   const Function* find_function(std::string_view name) const;
-  const std::vector<const OpClass*>& op_classes() const { return op_order_; }
-  const std::vector<const Function*>& functions() const { return function_order_; }
+  // Whether there is such a call, which is not read for that.
+  bool has_function(std::string_view name) const;
+  // All calls in the order of their declarations, and their names alone.
+  std::vector<const Function*> functions() const;
+  std::vector<std::string_view> function_names() const;
+  // Reads every built-in declaration that nobody has asked for.
+  void read_all() const;
+  // OpClass::plain of all classes, those to come included: false for those that are or derive from
+  // one of these.
+  void set_touched(std::vector<const Type*> touched);
 
   // Names the candidates closest to `name`, for errors.
   std::string did_you_mean(std::string_view name, bool scalars, bool reductions) const;
@@ -89,6 +91,24 @@ class Registry {
   friend Registry& registry();
   Registry();
   void remove_from(size_t first_added);
+  std::unique_ptr<Scalar> made(ScalarSpec spec) const;
+  std::unique_ptr<Reduction> made(ReductionSpec spec) const;
+  std::unique_ptr<OpClass> made(OpSpec spec, OwnRules own = {}) const;
+  std::unique_ptr<Function> made(FunctionSpec spec) const;
+  void add_rules(OpClass& op, OwnRules own) const;
+  template <class T>
+  T& add_made(Entries<T>& entries, std::unique_ptr<T> entry);
+  template <class T>
+  const T* find(Entries<T>& entries, std::string_view name) const;
+  template <class T>
+  const T* read(Entries<T>& entries, int which) const;
+  template <class T>
+  void read_all(Entries<T>& entries) const;
+  void take(OpClass& op) const;
+  void make_shared_op(Scalar& scalar) const;
+  void link(Scalar& scalar) const;
+  void link(Reduction& reduction) const;
+  void link(OpClass& op) const;
   void link(Function& function) const;
   void compile_later(Scalar& scalar) const;
   void compile_later(OpClass& op) const;
@@ -102,29 +122,33 @@ class Registry {
   void compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                      const std::string& source, Gradients& out) const;
 
+  // For reading, which may ask for further entries.
+  mutable std::recursive_mutex reading_;
   std::vector<std::pair<uint8_t, KernelSource>> sources_;
-  ByName<Scalar> scalars_;
-  ByName<Reduction> reductions_;
-  ByName<OpClass> ops_;
-  ByName<Function> functions_;
-  std::vector<const OpClass*> op_order_;
-  std::vector<const Function*> function_order_;
+  mutable Entries<Scalar> scalars_;
+  mutable Entries<Reduction> reductions_;
+  mutable Entries<OpClass> ops_;
+  mutable Entries<Function> functions_;
+  std::vector<const Function*> function_order_;  // of those that were added
   std::vector<Scalar*> unlinked_scalars_;
   std::vector<Reduction*> unlinked_reductions_;
   std::vector<OpClass*> unlinked_ops_;
   std::vector<Function*> unlinked_functions_;
   std::vector<Entry> added_;
   bool has_built_in_ = false;
-  OpClass* elemwise_ = nullptr;
-  OpClass* reduce_ = nullptr;
-  OpClass* const_ = nullptr;
+  const OpClass* elemwise_ = nullptr;
+  const OpClass* reduce_ = nullptr;
+  const OpClass* const_ = nullptr;
+  mutable std::mutex classes_mutex_;
+  mutable std::vector<const OpClass*> classes_;
+  std::vector<const Type*> touched_;
 };
 
-// The process's registry, filled with the built-in declarations at first use.
+// The process's registry.
 Registry& registry();
 
-// Generated from the declarations. It begins with what the floors above bring.
-void register_builtin(Registry& registry);
+// Generated: what the floors above bring.
+void register_floors(Registry& registry);
 
 // The root of the ops' hierarchy.
 const Type& op_base_type();

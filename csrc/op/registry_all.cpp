@@ -26,12 +26,13 @@ void Registry::remove_from(size_t first_added) {
   unlinked_ops_.clear();
   unlinked_functions_.clear();
   // Calls hold ops of scalar functions and classes, so they go first.
-  const auto remove = [&](auto& by_name, auto* kind) {
+  const auto remove = [&](auto& entries, auto* kind) {
     using Kept = decltype(kind);
     for (size_t i = first_added; i < added_.size(); ++i) {
       const auto* entry = std::get_if<Kept>(&added_[i]);
       if (entry == nullptr) continue;
-      std::erase_if(by_name, [&](const auto& known) { return known.second.get() == *entry; });
+      std::erase_if(entries.added(),
+                    [&](const auto& known) { return known.second.get() == *entry; });
     }
   };
   const auto forget = [&](auto& order, auto* kind) {
@@ -44,7 +45,10 @@ void Registry::remove_from(size_t first_added) {
     });
   };
   forget(function_order_, static_cast<const Function*>(nullptr));
-  forget(op_order_, static_cast<const OpClass*>(nullptr));
+  {
+    const std::lock_guard lock(classes_mutex_);
+    forget(classes_, static_cast<const OpClass*>(nullptr));
+  }
   remove(functions_, static_cast<const Function*>(nullptr));
   remove(scalars_, static_cast<const Scalar*>(nullptr));
   remove(reductions_, static_cast<const Reduction*>(nullptr));

@@ -1,7 +1,7 @@
-// What a declaration says, as C++ data. The generator emits the built-in declarations as one
-// function that fills a Registry with these; `declare` at run time fills it from Python with the
-// same structs. Nothing else in the core knows an op by name. Bodies and gradients of the built-in
-// ones are read when somebody asks for them: most programs need few.
+// What a declaration says, as C++ data. The generator emits the built-in declarations as texts, of
+// which the Registry makes these when somebody asks for one by its name; `declare` at run time adds
+// the same structs. Nothing else in the core knows an op by name. Bodies and gradients are read
+// from these texts in their turn: most programs need few.
 #pragma once
 
 #include <cstdint>

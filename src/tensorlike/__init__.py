@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from . import memory as memory
 from . import ops as ops
 from ._C import AmbiguityError as AmbiguityError
 from ._C import ArgumentError as ArgumentError
@@ -56,7 +55,6 @@ from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
 from .imperative import device as device
 from .imperative import devices as devices
-from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import tensor as tensor
 
@@ -66,11 +64,13 @@ bool = bool_
 # again. Modules, and the modules that have the other names.
 _LATE_MODULES = {
     "autograd": ".imperative.autograd",
+    "engine": ".imperative.engine",
     "export": ".export",
     "fft": ".fft",
     "functional": ".functional",
     "jit": ".jit",
     "linalg": ".functional.linalg",
+    "memory": ".memory",
     "nn": ".nn",
     "optim": ".optim",
     "random": ".random",
@@ -127,6 +127,7 @@ if _typing.TYPE_CHECKING:
     from . import fft as fft
     from . import functional as functional
     from . import jit as jit
+    from . import memory as memory
     from . import nn as nn
     from . import optim as optim
     from .functional.array_api import *  # noqa: F403
@@ -143,6 +144,7 @@ if _typing.TYPE_CHECKING:
     from .installation import build_info as build_info
     from .installation import native_include as native_include
     from .imperative import autograd as autograd
+    from .imperative import engine as engine
     from .imperative import Grad as Grad
     from .imperative import Listing as Listing
     from .imperative import SymbolicTensor as SymbolicTensor

@@ -77,6 +77,23 @@ def test_small_tensors_and_calls_in_between_do_not_wait() -> None:
     assert programs() == []
 
 
+def test_an_augmented_assignment_ends_an_expression_in_its_memory() -> None:
+    p, gradient = normal(50000), normal(50000, seed=1)
+    wanted = np.asarray(p) - np.float32(0.1) * np.asarray(gradient)
+    place, kept = p.numpy().ctypes.data, p.detach()
+    p -= 0.1 * gradient
+    np.testing.assert_array_equal(np.asarray(p), wanted)
+    assert programs() == [["multiply", "subtract"]]
+    assert p.numpy().ctypes.data != place  # whoever holds the old value keeps it
+    np.testing.assert_array_equal(np.asarray(kept), np.asarray(normal(50000)))
+    place = p.numpy().ctypes.data
+    p -= 0.1 * gradient
+    assert p.numpy().ctypes.data == place
+    p -= 0.5 * p
+    (*_, program) = _C.fused_programs()
+    assert (program["ops"], program["reused"]) == (["multiply", "subtract"], 0)
+
+
 class Keeper:
     """Takes what stands on its left."""
 
@@ -143,6 +160,42 @@ def test_an_error_in_an_expression_is_told_and_leaves_nothing() -> None:
         x * 2 + "3"
 
 
+class Taker(Keeper):
+    """Takes what it is assigned."""
+
+    def __isub__(self, other: Any) -> Taker:
+        self.kept = other
+        return self
+
+
+def test_what_an_augmented_assignment_keeps_has_its_elements() -> None:
+    x, taker = normal(50000), Taker()
+    wanted = np.asarray(x) * 2
+    taker -= x * 2
+    x += 1
+    np.testing.assert_array_equal(np.asarray(taker.kept), wanted)
+
+
+def test_augmented_assignments_within_a_recording_have_the_gradients_of_lines() -> None:
+    found = []
+    for is_whole in (True, False):
+        x, y = normal(300, 200), normal(300, 200, seed=1)
+        x.requires_grad = True
+        z = x * y
+        if is_whole:
+            z -= 0.1 * x
+        else:
+            part = 0.1 * x
+            z -= part
+        (z * z).sum().backward()
+        with tl.no_grad():
+            x -= 0.1 * x.grad
+        assert x.is_leaf
+        found.append([np.asarray(v) for v in (z.detach(), x.grad, x.detach())])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def operands(random: Random) -> dict[str, Any]:
     rows, columns = random.choice(((200, 300), (40000, 1), (1, 50000), (331, 101), (0, 5)))
     whole = normal(rows, columns)
@@ -198,3 +251,39 @@ def test_expressions_have_the_bits_of_their_operators(seed: int) -> None:
                 np.testing.assert_array_equal(np.asarray(got), np.asarray(one_by_one), source)
     finally:
         tl.set_num_threads(before)
+
+
+AUGMENTED = {"+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv}
+
+
+def augmented(names: dict[str, Any], sign: str, source: str, tree: Any) -> list[Any]:
+    """What is bound, by one line and by operators alone: the elements, or the error."""
+    found: list[Any] = []
+    for is_line in (True, False):
+        scope = {**names, "p": normal(*names["a"].shape, seed=9), "a": names["a"].copy()}
+        other = scope["p"].detach() if is_line else None
+        before = None if other is None else np.asarray(other).copy()
+        try:
+            if is_line:
+                exec(f"p {sign} {source}", scope)
+            else:
+                scope["p"] = AUGMENTED[sign](scope["p"], value_of(tree, {**scope}))
+            found.append(np.asarray(scope["p"]))
+        except (tl.TensorlikeError, TypeError) as error:
+            found.append(type(error))
+        if other is not None:
+            np.testing.assert_array_equal(np.asarray(other), before)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(40))
+def test_augmented_assignments_have_the_bits_of_their_operators(seed: int) -> None:
+    random = Random(seed)
+    names = operands(random)
+    sign, tree = random.choice(list(AUGMENTED)), expression(random, 2)
+    line, by_operators = augmented(names, sign, text_of(tree), tree)
+    if isinstance(line, type):
+        assert line is by_operators
+    else:
+        np.testing.assert_array_equal(line, by_operators)

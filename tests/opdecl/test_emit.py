@@ -153,8 +153,8 @@ def test_what_is_usual_is_left_out_and_every_number_is_what_it_was() -> None:
 
 
 def test_no_built_in_reduction_brings_bodies_to_interpret() -> None:
-    text = cpp_files(BUILTIN)["built_in.cpp"].partition('R"json(')[2].partition(')json"')[0]
-    entries = map(json.loads, text.splitlines())
+    texts = re.findall(r'R"json\((.*)\)json"sv', cpp_files(BUILTIN)["built_in.cpp"])
+    entries = list(map(json.loads, texts))
     reductions = [entry["reduction"] for entry in entries if "reduction" in entry]
     assert "sum" in {spec["name"] for spec in reductions}
     assert not [s for s in reductions if {"map", "combine", "finish", "init"} & set(s)]

@@ -271,6 +271,11 @@ class Block(Listing):
         """The variable that stands for a value of the outside by now."""
         return self._taken[key]
 
+    def outside_of(self, number: int) -> Any:
+        """The value outside that an input stands for; None: there is none."""
+        inputs = list(self._taken.values())
+        return self.outer[inputs.index(number)] if number in inputs else None
+
     def rebind(self, key: Any, number: int) -> None:
         """From here on another variable stands for a value of the outside."""
         self._taken[key] = number

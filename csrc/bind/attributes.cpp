@@ -104,7 +104,7 @@ Attr int_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) 
 
 Attr float_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   if (is_size(object)) {
-    const Literal number = literal_of_size(object);
+    const Literal number = literal_to_calculate(object);
     if (const auto* whole = std::get_if<int64_t>(&number)) return static_cast<double>(*whole);
     return std::get<double>(number);
   }

@@ -118,7 +118,7 @@ bool to_literal(PyObject* object, Literal& literal) {
     return true;
   }
   if (is_size(object)) {
-    literal = literal_of_size(object);
+    literal = literal_to_calculate(object);
     return true;
   }
   return false;

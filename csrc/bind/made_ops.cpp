@@ -1,6 +1,9 @@
 #include "bind/made_ops.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "program/sizes.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -49,7 +52,31 @@ bool is_same(PyObject* held, PyObject* given) {
   return true;
 }
 
+// Whether it holds no number that may stand for an unknown size, and no size.
+bool is_plain(PyObject* object) {
+  if (object == nullptr || object == Py_None) return true;
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0 && number > -kPlainNumbers && number < kPlainNumbers;
+  }
+  if (PyTuple_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      if (!is_plain(PyTuple_GET_ITEM(object, i))) return false;
+    }
+    return true;
+  }
+  if (PyFloat_CheckExact(object)) return std::fabs(PyFloat_AS_DOUBLE(object)) < kPlainNumbers;
+  return PyBool_Check(object) || PyUnicode_CheckExact(object) || Py_TYPE(object) == types.dtype;
+}
+
 }  // namespace
+
+bool MadeOps::are_plain(Given attrs, Shapes shapes) {
+  return std::all_of(shapes.begin(), shapes.end(),
+                     [](const Dims* one) { return tensorlike::are_plain(*one); }) &&
+         std::all_of(attrs.begin(), attrs.end(), is_plain);
+}
 
 Ref<Op> MadeOps::find(Given attrs, Shapes shapes) const {
   if (attrs.size() > kAttrs) return nullptr;

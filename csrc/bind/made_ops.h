@@ -15,6 +15,8 @@ class MadeOps {
 
   // Null where the op is not known. `shapes`: of tensors, where the op depends on them.
   Ref<Op> find(Given attrs, Shapes shapes = {}) const;
+  // Whether all numbers are too small to stand for unknown sizes.
+  static bool are_plain(Given attrs, Shapes shapes);
   // Remembers an op, if what it was made of is constant.
   void keep(Given attrs, const Ref<Op>& op, Shapes shapes = {});
 

@@ -101,7 +101,7 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
     SmallVector<Object, 3> converted;
     SmallVector<PyObject*, 3> tensors;
     SmallVector<const Dims*, 3> shapes;
-    bool is_known = live_witnesses == 0;
+    bool is_known = true;
     for (const Py_ssize_t place : places_of(self.tensors, n, kwnames)) {
       const size_t at = static_cast<size_t>(place);
       is_known = is_known && place >= 0;
@@ -117,6 +117,7 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
     }
     for (Py_ssize_t k = 0; k < keywords; ++k) given.push_back(PyTuple_GET_ITEM(kwnames, k));
     const MadeOps::Given key(given.data(), given.size());
+    is_known = is_known && (live_witnesses == 0 || MadeOps::are_plain(key, shapes));
     if (is_known) {
       if (const Ref<Op> known = self.made->find(key, shapes)) return applied(*known, tensors);
     }

@@ -11,6 +11,8 @@ namespace tensorlike::bind {
 bool is_size(PyObject* object);
 int64_t number_of_size(PyObject* object);
 Literal literal_of_size(PyObject* object);
+// The same of one that is calculated with: no integer that a double does not hold.
+Literal literal_to_calculate(PyObject* object);
 PyObject* from_witness(const Witness& witness, const Program& program);
 // A number as Python sees it: what stands for an unknown size as such a size.
 PyObject* from_number(int64_t number);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bind/programs.h"
+#include "op/counts.h"
 #include "program/recording.h"
 
 namespace tensorlike::bind {
@@ -37,8 +38,9 @@ PyObject* ends_with(PyObject*, PyObject* const* args, Py_ssize_t n) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
-    const bool is_plain = live_witnesses == 0 && is_own_wrapper(Py_TYPE(args[0]));
-    if (const RawTensor* raw = is_plain ? raw_under(value_of(args[0])) : nullptr) {
+    const bool is_own = is_own_wrapper(Py_TYPE(args[0]));
+    const RawTensor* const raw = is_own ? raw_under(value_of(args[0])) : nullptr;
+    if (raw != nullptr && (live_witnesses == 0 || are_plain(raw->shape))) {
       const int found = ends_with_numbers(raw->shape, args[1]);
       if (found >= 0) return PyBool_FromLong(found);
     }
@@ -105,6 +107,13 @@ Literal literal_of_size(PyObject* object) {
   const Object is_float = own(PyObject_GetAttrString(object, "is_float"));
   if (is_float.get() == Py_True) return static_cast<double>(whole);
   return static_cast<int64_t>(whole);
+}
+
+Literal literal_to_calculate(PyObject* object) {
+  const Literal number = literal_of_size(object);
+  if (!std::holds_alternative<int64_t>(number)) return number;
+  const Literal parts[] = {1.0, number};
+  return calculated_by_sizes("multiply", parts).value_or(number);
 }
 
 int64_t number_of_size(PyObject* object) {

@@ -102,8 +102,9 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
 Ref<Value> view_small(const Op& op, RawTensor& x) {
   const OpClass& cls = op.cls;
   if (x.data == nullptr || x.pending || !x.device.is_cpu()) return nullptr;
-  if (apply_creation.load(std::memory_order_relaxed) != nullptr)
-    return nullptr;  // a program's size
+  Values created;  // where the op has a size of a program
+  Value* const args[] = {&x};
+  if (applies_creation(op, args, created)) return std::move(created[0]);
   if (cls.device_attr >= 0 || cls.infer == nullptr || cls.kernel(x.device).foreign != nullptr) {
     return nullptr;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "memory/backend.h"
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/op.h"
@@ -31,7 +32,7 @@ Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {
     shape = broadcast_shapes(scalar.spec.name, shape, spec.shape);
     is_broadcast = true;
   }
-  if (is_broadcast) element_count(shape);
+  if (is_broadcast) inferred_count(shape);
   const DType dtype = scalar.result_dtype(scalar.compute_dtype(dtypes));
   return Specs(static_cast<size_t>(scalar.spec.outputs), Spec{dtype, shape});
 }
@@ -55,7 +56,7 @@ DType joint_real_dtype(const Op& op, std::span<const Spec> inputs) {
 }
 
 Specs one(DType dtype, Dims shape) {
-  element_count(shape);
+  inferred_count(shape);
   return Specs(1, Spec{dtype, std::move(shape)});
 }
 

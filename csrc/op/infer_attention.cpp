@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "op/attention.h"
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 
@@ -68,7 +69,7 @@ Dims batched(const AttentionSizes& sizes, int64_t rows, int64_t columns) {
   Dims shape = sizes.batch;
   shape.push_back(rows);
   shape.push_back(columns);
-  element_count(shape);
+  inferred_count(shape);
   return shape;
 }
 

@@ -1,6 +1,7 @@
 // Inference of Fourier transforms.
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 
@@ -55,7 +56,7 @@ Specs infer_fourier_transform(const Op& op, Inputs inputs) {
          said::got("n=", n, " for ", last, " elements"));
   }
   last = n;
-  element_count(shape);
+  inferred_count(shape);
   return Specs(1, Spec{real_of(dtype), shape});
 }
 

@@ -1,6 +1,7 @@
 // Inference of the ops that pick elements along an axis, and of Pad.
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 #include "op/pad.h"
@@ -38,10 +39,10 @@ Specs infer_take_along_axis(const Op& op, Inputs inputs) {
   index[axis] = 1;
   Dims shape = broadcast_shapes(op.name(), table, index);
   shape[axis] = size;
-  element_count(shape);
+  inferred_count(shape);
   table = shape;
   table[axis] = inputs[0].shape[axis];
-  element_count(table);  // what x is stretched to
+  inferred_count(table);  // what x is stretched to
   return one(inputs[0].dtype, shape);
 }
 
@@ -55,7 +56,7 @@ Specs infer_put_along_axis(const Op& op, Inputs inputs) {
   const size_t axis = shared_axis(op, inputs[0], inputs[1]);
   Dims target = inputs[0].shape;
   target[axis] = inputs[1].shape[axis];
-  element_count(target);
+  inferred_count(target);
   check_broadcasts(op, "indices", inputs[1].shape, target);
   check_broadcasts(op, "value", inputs[2].shape, target);
   return one(inputs[0].dtype, inputs[0].shape);
@@ -86,7 +87,7 @@ Specs infer_pad(const Op& op, Inputs inputs) {
       padded[i] += width;
     }
   }
-  element_count(padded);
+  inferred_count(padded);
   return one(inputs[0].dtype, padded);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "op/counts.h"
 #include "op/divisions.h"
 #include "op/families.h"
 #include "op/index.h"
@@ -20,9 +21,9 @@ const std::vector<int64_t>& ints(const Op& op, std::string_view name) {
 
 Specs infer_reshape(const Op& op, Inputs inputs) {
   Dims shape{std::span<const int64_t>(ints(op, "shape"))};
-  const int64_t count = element_count(inputs[0].shape);
+  const int64_t count = inferred_count(inputs[0].shape);
   int64_t* unknown = nullptr;
-  int64_t known = 1;
+  Dims given;
   for (int64_t& dim : shape) {
     if (dim == -1) {
       if (unknown != nullptr) {
@@ -33,19 +34,22 @@ Specs infer_reshape(const Op& op, Inputs inputs) {
     } else if (dim < 0) {
       fail(ErrorKind::kShape, said::op(op.name()), said::argument("dimensions"),
            "must not be negative (one may be -1)", said::got(to_string(shape)));
-    } else if (dim != 0 && known > (int64_t{1} << 58) / dim) {
-      fail(ErrorKind::kShape, said::op(op.name()), "the shape ", to_string(shape),
-           " is too large.");
     } else {
-      known *= dim;
+      given.push_back(dim);
     }
   }
-  const bool is_whole = unknown == nullptr ? known == count : divides(count, known);
+  const auto known = count_if_small(given);
+  if (!known) {
+    fail(ErrorKind::kShape, said::op(op.name()), "the shape ", to_string(shape), " is too large.");
+  }
+  const bool is_whole = unknown == nullptr
+                            ? *known == count
+                            : divides(count, *known) || (*known != 0 && is_large_count(count));
   if (!is_whole) {
     fail(ErrorKind::kShape, said::op(op.name()), "the number of elements must stay the same",
          said::got(to_string(inputs[0].shape), " (", count, " elements) into ", to_string(shape)));
   }
-  if (unknown != nullptr) *unknown = count / known;
+  if (unknown != nullptr) *unknown = quotient_of_counts(count, *known);
   return one(inputs[0].dtype, shape);
 }
 
@@ -103,7 +107,7 @@ GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
   for (size_t i = 0; i < x.size(); ++i) {
     if (!taken[i]) out.result.push_back(x[i]);
   }
-  element_count(out.result);
+  inferred_count(out.result);
   return out;
 }
 
@@ -146,7 +150,7 @@ Specs infer_concat(const Op& op, Inputs inputs) {
     total += spec.shape[axis];
   }
   shape[axis] = total;
-  element_count(shape);
+  inferred_count(shape);
   return one(promoted(inputs), shape);
 }
 
@@ -162,7 +166,7 @@ Specs infer_stack(const Op& op, Inputs inputs) {
   const int64_t axis =
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size()) + 1);
   shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(inputs.size()));
-  element_count(shape);
+  inferred_count(shape);
   return one(promoted(inputs), shape);
 }
 
@@ -191,7 +195,7 @@ Specs infer_split(const Op& op, Inputs inputs) {
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
-  element_count(shape);
+  inferred_count(shape);
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
   return one(given != nullptr ? *given : default_dtype(literal_of(op.attr("fill_value"))), shape);
 }

@@ -1,6 +1,7 @@
 // Inference of random draws.
 #include <cmath>
 
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 
@@ -57,7 +58,7 @@ Specs infer_random(const Op& op, Inputs) {
                                  : is_whole       ? DType::kInt64
                                                   : DType::kFloat32);
   const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
-  element_count(shape);
+  inferred_count(shape);
   return Specs(1, Spec{given != nullptr ? *given : usual, shape});
 }
 

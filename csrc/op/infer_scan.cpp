@@ -1,4 +1,5 @@
 // Inference of running combinations along an axis.
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 
@@ -31,7 +32,7 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   const size_t at = static_cast<size_t>(
       normalize_axis(op.name(), axis != nullptr ? *axis : 0, static_cast<int64_t>(shape.size())));
   if (op.get<bool>("include_initial")) ++shape[at];
-  element_count(shape);
+  inferred_count(shape);
   const auto* dtype = std::get_if<DType>(&op.attr("dtype"));
   const bool is_complex = dtype != nullptr && kind_of(*dtype) == Kind::kComplex;
   if (dtype != nullptr && (*dtype == DType::kBool || (is_complex && !takes_complex))) {

@@ -1,6 +1,7 @@
 // Inference of convolutions and pooling.
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/infer.h"
 #include "op/shapes.h"
@@ -152,7 +153,7 @@ Specs infer_pool_select(const Op& op, Inputs inputs) {
 
 Specs infer_avg_pool_spread(const Op& op, Inputs inputs) {
   const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
-  element_count(shape);
+  inferred_count(shape);
   check_shape(op, "gradient", inputs[0].shape, pooling_of(op, shape).shape);
   return one(window_dtype(op, inputs), shape);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/found_sizes.h"
 #include "op/infer.h"
 #include "op/registry.h"
@@ -156,18 +157,18 @@ class Inference : public FoundSizes {
   Dims shape_of(const std::vector<ShapePart>& parts) {
     if (parts.size() == 1 && parts[0].kind == ShapePart::Kind::kGroup) {
       Dims shape(static_cast<Sizes>(groups_[static_cast<size_t>(parts[0].group)]));
-      if (parts[0].group == shapes_.broadcast) element_count(shape);
+      if (parts[0].group == shapes_.broadcast) inferred_count(shape);
       return shape;
     }
     if (parts.size() == 1 && parts[0].kind == ShapePart::Kind::kHeld) {
       Dims shape(held(parts[0]));
-      element_count(shape);
+      inferred_count(shape);
       return shape;
     }
     if (parts.size() == 1 && parts[0].kind != ShapePart::Kind::kSize) {
       Dims shape =
           changed(parts[0], Dims(static_cast<Sizes>(groups_[static_cast<size_t>(parts[0].group)])));
-      element_count(shape);
+      inferred_count(shape);
       return shape;
     }
     Dims shape;
@@ -187,7 +188,7 @@ class Inference : public FoundSizes {
         for (int64_t size : changed(part, Dims(sizes))) shape.push_back(size);
       }
     }
-    if (is_known) element_count(shape);
+    if (is_known) inferred_count(shape);
     return shape;
   }
 

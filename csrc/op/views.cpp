@@ -1,6 +1,7 @@
 // How results lie in memory: those that are views of the first input, where strides can say it, and
 // those that lie in another order than that of their axes.
 #include "memory/layout.h"
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -47,7 +48,7 @@ bool view_split(const Op& op, const Array& x, const Specs& outputs, Views& views
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
   int64_t at = 0;
   for (const Spec& spec : outputs) {
-    const bool is_empty = element_count(spec.shape) == 0;
+    const bool is_empty = inferred_count(spec.shape) == 0;
     views.push_back({spec.shape, x.strides, is_empty ? 0 : at * x.strides[axis]});
     at += spec.shape[axis];
   }

@@ -1,6 +1,7 @@
 // Turns that run together, some rows at a time, as a schedule has them.
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/infer.h"
 #include "op/tile_program.h"
 #include "program/schedule.h"
@@ -140,7 +141,7 @@ class BandOfTurns {
 
   double bytes(int slot) const {
     const Spec& spec = program_.variables()[at(made_.slots[at(slot)])].spec;
-    return static_cast<double>(element_count(spec.shape)) *
+    return static_cast<double>(inferred_count(spec.shape)) *
            static_cast<double>(size_of(spec.dtype));
   }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/place.h"
+#include "op/counts.h"
 #include "program/program.h"
 #include "program/reader.h"
 
@@ -15,6 +16,7 @@ constexpr size_t kManySizes =
 constexpr int kMostSummed = 3;  // sizes, in one number
 constexpr size_t kMostCounts = 64;  // of the dimensions of a variable
 constexpr int64_t kMostApart = 64;  // of a sum of several sizes from a number
+constexpr int64_t kLargestExtent = int64_t{1} << 50;
 
 // How many sizes one product may have.
 int highest_power(size_t sizes) {
@@ -25,8 +27,16 @@ int highest_power(size_t sizes) {
 // The product; false: it is too large for a size.
 bool multiply(int64_t a, int64_t b, int64_t& out) { return !__builtin_mul_overflow(a, b, &out); }
 
+// What sizes come to, where it is more than all that there are come to, is one of these.
+int64_t extent_made(const std::string& how, int64_t a, int64_t b) {
+  int64_t out = 0;
+  if (how != "multiply") return calculate_size(how, a, b);
+  const bool is_large = !multiply(a, b, out) || std::llabs(out) > kLargestExtent;
+  return is_large ? kLargestExtent : out;
+}
+
 Witness calculated(const std::string& how, const Witness& a, const Witness& b) {
-  return {calculate_size(how, a.first, b.first), calculate_size(how, a.second, b.second)};
+  return {calculate_witness(how, a.first, b.first), calculate_witness(how, a.second, b.second)};
 }
 
 Witness rest_of(const Witness& a, const Witness& b, const Witness& times) {
@@ -51,12 +61,10 @@ int Program::add_base(const Base& base) {
   return number;
 }
 
-std::optional<Program::Base> Program::product_of(const Base& a, const Base& b) {
-  Base made{{}, arithmetic("multiply", {a.expr, b.expr}), {0, a.extent.roots | b.extent.roots}};
-  const bool is_size = multiply(a.witness.first, b.witness.first, made.witness.first) &&
-                       multiply(a.witness.second, b.witness.second, made.witness.second) &&
-                       multiply(a.extent.size, b.extent.size, made.extent.size);
-  return is_size ? std::optional(std::move(made)) : std::nullopt;
+Program::Base Program::product_of(const Base& a, const Base& b) {
+  return {calculated("multiply", a.witness, b.witness),
+          arithmetic("multiply", {a.expr, b.expr}),
+          {extent_made("multiply", a.extent.size, b.extent.size), a.extent.roots | b.extent.roots}};
 }
 
 void Program::add_bases(int variable) {
@@ -66,7 +74,7 @@ void Program::add_bases(int variable) {
     return rebuild_bases();
   }
   note_known(added.spec.shape, added.other.shape);
-  if (added.role == Role::kInput) return;
+  if (added.role == Role::kInput) return add_large_counts(variable);
   added.bases.clear();
   for (size_t i = 0; i < added.spec.shape.size(); ++i) {
     const Witness witness{added.spec.shape[i], added.other.shape[i]};
@@ -76,7 +84,29 @@ void Program::add_bases(int variable) {
     }
     added.bases.push_back(base);
   }
+  add_large_counts(variable);
   add_counts(variable);
+}
+
+// What a rule may count of dimensions next to each other, where that is taken modulo a prime: no
+// multiple of what is a base without it.
+void Program::add_large_counts(int variable) {
+  const Variable& counted = variables_[at(variable)];
+  const Dims first = counted.spec.shape, second = counted.other.shape;
+  if (is_exact_count(first) && is_exact_count(second)) return;
+  const auto base_of = [&](size_t index) {
+    const Witness size = dimension(variable, static_cast<int>(index));
+    return Base{size, expression_of(size), extent_or_all(size)};
+  };
+  for (size_t begin = 0; begin < first.size(); ++begin) {
+    Base made = base_of(begin);
+    for (size_t i = begin + 1; i < first.size(); ++i) {
+      made = product_of(made, base_of(i));
+      const std::span range(first.data() + begin, i + 1 - begin);
+      const bool is_new = !is_exact_count(range) && !is_read(made.witness);
+      if (is_new) add_base(made);
+    }
+  }
 }
 
 // What a rule may count of dimensions some of which are sums, n * (m + 1) say: no multiple of what
@@ -92,10 +122,9 @@ void Program::add_counts(int variable) {
     const size_t known = counts.size();
     counts.push_back(size);
     for (size_t k = 0; k < known && counts.size() < kMostCounts; ++k) {
-      auto made = product_of(counts[k], size);
-      if (!made) continue;
-      if (!is_read(made->witness)) add_base(*made);
-      counts.push_back(std::move(*made));
+      Base made = product_of(counts[k], size);
+      if (!is_read(made.witness)) add_base(made);
+      counts.push_back(std::move(made));
     }
   }
 }
@@ -119,13 +148,14 @@ void Program::rebuild_bases() {
       for (size_t r = 0; r < count; ++r) {
         const Base base = bases_[i];
         const Base root = bases_[r];
-        if (const auto made = product_of(base, root)) add_base(*made);
+        add_base(product_of(base, root));
       }
     }
     begin = power == 2 ? calculated_end : end;
   }
   for (size_t i = 0; i < variables_.size(); ++i) {
     const Variable& known = variables_[i];
+    if (known.role == Role::kInput) add_large_counts(static_cast<int>(i));
     if (known.role == Role::kResult) add_bases(static_cast<int>(i));
     note_known(known.spec.shape, known.other.shape);
   }
@@ -152,7 +182,7 @@ Witness Program::calculate_sizes(const std::string& how, const Witness& a, const
   if (is_exact) return made;
   AttrExpr expr = arithmetic(how, {expression_of(a), expression_of(b)});
   const Extent x = extent_or_all(a), y = extent_or_all(b);
-  const Extent extent{calculate_size(how, x.size, y.size), x.roots | y.roots};
+  const Extent extent{extent_made(how, x.size, y.size), x.roots | y.roots};
   if (!divides) {
     if (std::llabs(made.first) < kPlainNumbers) refuse_nearly_equal();
     calculated_.push_back({made, std::move(expr), extent});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "op/counts.h"
 #include "op/op.h"
 #include "op/registry.h"
 #include "program/recording.h"
@@ -14,6 +15,7 @@ namespace tensorlike {
 namespace {
 
 constexpr double kLargestWhole = 0x1p62;
+constexpr int64_t kLeastCount = int64_t{1} << 57;  // that may be one by a prime (op/counts.h)
 
 using Rounding = double (*)(double);
 
@@ -107,6 +109,12 @@ const Scalar* scalar_function(std::string_view how, size_t parts) {
 
 }  // namespace
 
+static bool stand_for_sizes(int64_t a, int64_t b) {
+  const SizeRules* const rules = size_rules.load(std::memory_order_relaxed);
+  const int64_t both[] = {a, b};
+  return rules != nullptr && rules->stand_for_sizes({both, 2});
+}
+
 int64_t calculate_size(const std::string& how, int64_t a, int64_t b) {
   if (how == "minimum") return std::min(a, b);
   if (how == "maximum") return std::max(a, b);
@@ -116,6 +124,9 @@ int64_t calculate_size(const std::string& how, int64_t a, int64_t b) {
     is_wide = __builtin_add_overflow(a, b, &out);
   } else if (how == "multiply") {
     is_wide = __builtin_mul_overflow(a, b, &out);
+    const bool is_count =
+        (is_wide || out >= kLeastCount) && a > 0 && b > 0 && stand_for_sizes(a, b);
+    if (is_count) return product_of_counts(a, b);
   } else if (b == 0) {
     refuse_zero();
   } else {
@@ -127,6 +138,11 @@ int64_t calculate_size(const std::string& how, int64_t a, int64_t b) {
   }
   if (is_wide) fail(ErrorKind::kOverflow, said::argument("a size"), "must fit 64 bits");
   return out;
+}
+
+int64_t calculate_witness(const std::string& how, int64_t a, int64_t b) {
+  if (how == "multiply" && a > 0 && b > 0) return product_of_counts(a, b);
+  return calculate_size(how, a, b);
 }
 
 SizeNumber calculate_number(const std::string& how, std::span<const SizeNumber> parts) {

@@ -25,6 +25,9 @@ using CalculateNumber = SizeNumber (*)(const std::string& how, std::span<const S
 // The same of two integers by one of those that give integers.
 int64_t calculate_size(const std::string& how, int64_t a, int64_t b);
 
+// The same of numbers that stand for sizes: a product that is too large is a count (op/counts.h).
+int64_t calculate_witness(const std::string& how, int64_t a, int64_t b);
+
 // Whether so many numbers are calculated with by a function of this name.
 bool is_calculation(std::string_view how, size_t parts);
 // Whether it gives an integer where all that it is given are integers; and one whose witnesses are

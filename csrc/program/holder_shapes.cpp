@@ -1,4 +1,5 @@
 // The shapes and dtypes of what ops that hold programs give.
+#include "op/counts.h"
 #include "program/holder.h"
 
 namespace tensorlike {
@@ -83,7 +84,7 @@ Specs Holder::infer_scan(std::span<const Spec> given) const {
   }
   for (size_t i = n; i < found.size(); ++i) {
     found[i].shape.insert(0, given[n].shape[0]);
-    element_count(found[i].shape);
+    inferred_count(found[i].shape);
   }
   return found;
 }

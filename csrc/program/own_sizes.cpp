@@ -44,8 +44,8 @@ Witness Program::witness_of(const AttrExpr& expr) const {
     return {whole_at(Side::kFirst), whole_at(Side::kSecond)};
   }
   const Witness a = witness_of(expr.parts[0]), b = witness_of(expr.parts[1]);
-  const Witness made{calculate_size(expr.attr, a.first, b.first),
-                     calculate_size(expr.attr, a.second, b.second)};
+  const Witness made{calculate_witness(expr.attr, a.first, b.first),
+                     calculate_witness(expr.attr, a.second, b.second)};
   if (expr.attr == "add" || expr.attr == "multiply") return made;
   // What was divided is told by how it was: two rests by small numbers are often the same.
   const std::string text = text_of(expr);

@@ -1,5 +1,6 @@
 // Constant folding: what follows from captured arrays and literals alone is computed now, by the
 // kernels that would compute it later.
+#include "op/counts.h"
 #include "program/passes.h"
 #include "tensor/body.h"
 #include "tensor/raw_tensor.h"
@@ -32,7 +33,7 @@ class Folding {
   template <class Numbers>
   int64_t size_of(const Numbers& numbers) const {
     int64_t count = 0;
-    for (int number : numbers) count += element_count(graph_.variable(number).spec.shape);
+    for (int number : numbers) count += inferred_count(graph_.variable(number).spec.shape);
     return count;
   }
 

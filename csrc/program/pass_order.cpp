@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "op/counts.h"
 #include "op/tile_program.h"
 #include "program/passes.h"
 
@@ -76,7 +77,7 @@ class StepOrder {
 
   int64_t bytes(int variable) const {
     const Spec& spec = graph_.variable(variable).spec;
-    return element_count(spec.shape) * static_cast<int64_t>(size_of(spec.dtype));
+    return inferred_count(spec.shape) * static_cast<int64_t>(size_of(spec.dtype));
   }
 
   // When what a step reads is there, and the views through which it sees that.

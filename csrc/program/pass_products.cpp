@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "op/counts.h"
 #include "op/registry.h"
 #include "program/passes.h"
 #include "tensor/raw_tensor.h"
@@ -67,7 +68,7 @@ class Products {
       if (bias.size() > 1 && bias[bias.size() - 2] != 1) return false;
     }
     const auto bytes = static_cast<int64_t>(size_of(spec(step.inputs[1]).dtype));
-    return x[0] <= kFewRows && element_count(weight) * bytes >= kManyBytes && is_pure(*step.op);
+    return x[0] <= kFewRows && inferred_count(weight) * bytes >= kManyBytes && is_pure(*step.op);
   }
 
   bool is_like(const Program::Step& a, const Program::Step& b) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "op/counts.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "program/literal_sizes.h"
@@ -95,7 +96,7 @@ Program::Extent Program::next_extent(const Witness& made) const {
 static void refuse_too_many(const std::string& name, const Dims& shape,
                             std::span<const Program::Dimension> dimensions) {
   try {
-    element_count(shape);
+    inferred_count(shape);
   } catch (const Error&) {
     const auto is_known = [](const Program::Dimension& one) { return one.size != kUnknownSize; };
     if (std::all_of(dimensions.begin(), dimensions.end(), is_known)) throw;
@@ -271,9 +272,11 @@ std::pair<int, int> Program::place_of_size(size_t number) const {
 }
 
 std::optional<Witness> Program::witness_of(int64_t number) const {
+  const auto [first, last] = base_numbers_.equal_range(number);
+  if (first != last) return bases_[at(first->second)].witness;
   for (const Base& base : bases_) {
     const auto found = multiple_of(number, base.witness.first);
-    if (!found) continue;
+    if (!found || witness_of(found->factor)) continue;  // n * m is no multiple of n by a number
     return Witness{number, found->factor * base.witness.second + found->rest};
   }
   return std::nullopt;

@@ -283,9 +283,9 @@ class Program : public RefCounted {
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
   void add_counts(int variable);
+  void add_large_counts(int variable);
   void rebuild_bases();
-  // What was worked out for runs is so no more.
-  void forget_runs() {
+  void forget_runs() {  // what was worked out for them is so no more
     ++version_;
     bound_.clear();
     schedules_.clear();
@@ -342,7 +342,7 @@ class Program : public RefCounted {
   bool is_read(const Witness& number) const;
   Extent extent_or_all(const Witness& number) const;
   AttrExpr expression_of(const Witness& size) const;
-  static std::optional<Base> product_of(const Base& a, const Base& b);  // none: too large
+  static Base product_of(const Base& a, const Base& b);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
   [[noreturn]] void refuse_sizes(const Step& step, int output, const Dims& found) const;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/place.h"
+#include "op/counts.h"
 
 namespace tensorlike {
 namespace {
@@ -49,6 +50,7 @@ std::optional<AttrExpr> Reader::read(int64_t number) {
   if (number > -kPlainNumbers && number < kPlainNumbers) return std::nullopt;
   // The largest and the smallest numbers say that a bound was left open.
   if (number > INT64_MAX - kNear || number < kNear - INT64_MAX) return std::nullopt;
+  if (number > 0) number = product_of_counts(number, 1);
   // A rule that divided as inference does has what was inferred of a size with other witnesses.
   for (const Program::OwnSize& own : program_.own_) {
     if (own.inferred.first != number || number == own.witness.first) continue;

@@ -54,9 +54,11 @@ std::optional<SizeNumber> Program::number_at(Side side, const AttrExpr& expr) co
   }
   try {
     return calculate_number(expr.attr, {parts.data(), parts.size()});
-  } catch (const Error&) {
-    return std::nullopt;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kOverflow || expr.attr != "multiply") return std::nullopt;
   }
+  const auto as_real = [](auto value) { return static_cast<double>(value); };
+  return std::visit(as_real, parts[0]) * std::visit(as_real, parts[1]);
 }
 
 double Program::real_at(Side side, const AttrExpr& expr) const {

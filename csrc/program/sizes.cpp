@@ -33,6 +33,8 @@ constexpr int64_t kRealsTold = 1 << 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
 constexpr int64_t kMostFactorWithRest = 4096;
 
+std::atomic<int> live_reals = 0;
+
 struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
@@ -73,6 +75,9 @@ bool is_near_to_usual_numbers(int64_t prime) {
   }
   return false;
 }
+
+// Whether it is too small to stand for a size.
+bool is_plain(int64_t number) { return number > -kPlainNumbers && number < kPlainNumbers; }
 
 }  // namespace
 
@@ -140,7 +145,10 @@ static int64_t second_witness(const State& own, int64_t second, const Program& p
 
 static Witness take(State& own, const Witness& made, Program& owner) {
   own.owners[made.first] = {made, &owner};
-  if (live_witnesses++ == 0) watch_creations(1);
+  if (live_witnesses++ == 0) {
+    watch_creations(1);
+    watch_sizes(true);
+  }
   return made;
 }
 
@@ -196,7 +204,10 @@ void release_witness(const Witness& witness) {
   const std::lock_guard lock(state().mutex);
   const int released = static_cast<int>(state().owners.erase(witness.first));
   state().inferred.erase(witness.first);
-  if (released > 0 && (live_witnesses -= released) == 0) watch_creations(-1);
+  if (released > 0 && (live_witnesses -= released) == 0) {
+    watch_creations(-1);
+    watch_sizes(false);
+  }
   state().collects_at = std::min(state().collects_at, std::max(kManyWitnesses, 2 * live_witnesses));
   std::erase_if(state().written,
                 [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
@@ -215,15 +226,18 @@ double take_real(Program& owner, double about) {
     made = about * (kNextToIt + static_cast<double>(2 * turn + 1) * kRealsApart);
   } while (state().reals.contains(made));
   state().reals[made] = &owner;
+  live_reals = static_cast<int>(state().reals.size());
   return made;
 }
 
 void release_real(double number) {
   const std::lock_guard lock(state().mutex);
   state().reals.erase(number);
+  live_reals = static_cast<int>(state().reals.size());
 }
 
 Program* program_of(double number) {
+  if (live_reals == 0) return nullptr;
   const std::lock_guard lock(state().mutex);
   const auto found = state().reals.find(number);
   return found == state().reals.end() ? nullptr : found->second;
@@ -244,7 +258,7 @@ static Program* owner_of(int64_t number) {
 }
 
 Program* program_of(int64_t number) {
-  if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
+  if (is_plain(number)) return nullptr;
   if (Program* const built = recorded_owner(number)) return built;
   Program* const owner = owner_of(number);
   // Where many programs live, a second witness is near a multiple of some program's first one.
@@ -252,11 +266,12 @@ Program* program_of(int64_t number) {
 }
 
 bool stands_for(int64_t number) {
-  if (number > -kPlainNumbers && number < kPlainNumbers) return false;
+  if (is_plain(number)) return false;
   return owner_of(number) != nullptr || is_second_witness(number);
 }
 
 void note_written(int64_t number) {
+  if (is_plain(number)) return;
   const bool is_of_program = program_of(number) != nullptr;
   const std::lock_guard lock(state().mutex);
   const auto& inferred = state().inferred;
@@ -267,6 +282,7 @@ void note_written(int64_t number) {
 }
 
 bool was_written(int64_t number) {
+  if (is_plain(number)) return false;
   const std::lock_guard lock(state().mutex);
   return state().written.contains(number);
 }

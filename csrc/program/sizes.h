@@ -6,9 +6,11 @@
 // makes an attribute of a shape that it was given, the number tells which size it was made of.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace tensorlike {
@@ -26,8 +28,16 @@ struct Witness {
 // Numbers up to this one are what they are: no witness, and no fraction of one, is among them.
 inline constexpr int64_t kPlainNumbers = 4096;
 
+// Whether none of these sizes may stand for another one.
+inline bool are_plain(std::span<const int64_t> sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < kPlainNumbers; });
+}
+
 // How many witnesses there are: where it is 0, numbers are numbers.
 inline std::atomic<int> live_witnesses = 0;
+
+// Says to inference and to bodies whether there are witnesses (op/counts.h).
+void watch_sizes(bool are_there);
 
 // Frees programs that are held only by one another, where what holds them is not the core's: called
 // as witnesses become many, since shapes are refused where their numbers grow too large.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "op/counts.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "program/terms.h"
@@ -17,8 +18,8 @@ const OpClass& class_of(std::string_view function) {
 // Whether a view has all elements in the order in which they are: one that adds axes of size 1, or
 // drops them, say.
 bool keeps_order(const Op& op, const Spec& from, const Spec& to) {
-  const int64_t count = element_count(from.shape);
-  if (op.cls.view == nullptr || count == 0 || count != element_count(to.shape)) return false;
+  const int64_t count = inferred_count(from.shape);
+  if (op.cls.view == nullptr || count == 0 || count != inferred_count(to.shape)) return false;
   Views views;
   if (!op.cls.view(op, Array(from.dtype, from.shape, nullptr), {to}, views)) return false;
   return views.size() == 1 && views[0].offset == 0 && views[0].shape == to.shape &&

@@ -1,5 +1,6 @@
 // Gradients of matrix products. They are products with the adjoint of one operand: transposed,
 // which no one copies, and conjugated where it is complex.
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/named_scalar.h"
 #include "op/registry.h"
@@ -40,7 +41,7 @@ bool is_swapped(const Node::Input& input) {
 // All leading dimensions as one of rows.
 Dims flat_rows(const Dims& shape) {
   int64_t rows = 1;
-  for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  for (size_t i = 0; i + 1 < shape.size(); ++i) rows = product_of_counts(rows, shape[i]);
   return {rows, shape.back()};
 }
 

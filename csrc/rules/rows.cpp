@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "op/counts.h"
 #include "op/families.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
@@ -96,8 +97,8 @@ Ref<Value> grad_of_statistics(GradCall& c) {
   Value& x = *c.inputs[0];
   const Dims shape = c.node.input_spec(0).shape;
   const std::vector<int64_t> axes = as_ints(row_axes(c.op, static_cast<int64_t>(shape.size())));
-  int64_t count = 1;
-  for (int64_t axis : axes) count *= shape[static_cast<size_t>(axis)];
+  Dims averaged;
+  for (int64_t axis : axes) averaged.push_back(shape[static_cast<size_t>(axis)]);
   Ref<Value> total;
   if (c.cotangents[2] != nullptr) {
     const Ref<Value> mean = call("mean", {&x}, {{"axis", axes}, {"keepdims", true}});
@@ -109,7 +110,9 @@ Ref<Value> grad_of_statistics(GradCall& c) {
     total = total ? call("add", {total.get(), c.cotangents[1]}) : Ref<Value>(c.cotangents[1]);
   }
   if (!total) return total;
-  const Literal number = static_cast<double>(count);
+  const Literal count = count_to_calculate(averaged);
+  const auto* const whole = std::get_if<int64_t>(&count);
+  const Literal number = whole != nullptr ? static_cast<double>(*whole) : count;
   if (exceeds_half(number) && holds_half(*total)) {
     const Operand operands[] = {{total.get(), {}}, {nullptr, number}};
     return apply_wide(*registry().find_function("divide")->shared_op, operands)[0];

@@ -4,6 +4,7 @@
 
 #include "base/shape.h"
 #include "op/conditions.h"
+#include "op/counts.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -86,7 +87,7 @@ class Run final : public StepAttrs {
     if (plan_.is_made() && stands_for_another(step)) return;
     switch (step.kind) {
       case CompiledStep::Kind::kSize:
-        slot(step.slot).literal = element_count(spec(step.args[0]).shape);
+        slot(step.slot).literal = count_to_calculate(spec(step.args[0]).shape);
         return;
       case CompiledStep::Kind::kAttribute:
         slot(step.slot).literal = number(step.attrs[0].second);
@@ -206,6 +207,10 @@ class Run final : public StepAttrs {
     }
     Slot& result = slot(step.slot);
     const std::string& name = step.op->scalar->spec.name;
+    if (const auto made = calculated_by_sizes(name, {numbers.data(), numbers.size()})) {
+      result.literal = *made;
+      return true;
+    }
     if (name == "divide" || name == "subtract" || name == "multiply") {
       result.literal = literal_of(calculate(op_, name, numbers[0], numbers[1]));
       return true;

@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "memory/workspace.h"
 #include "native/tensorlike_native.h"
+#include "op/counts.h"
 #include "op/infer.h"
 #include "tensor/body.h"
 
@@ -214,7 +215,7 @@ class LibraryCall : public tl_call {
                          "that are not negative");
       }
       Spec spec{static_cast<DType>(dtype), Dims(shape, shape + ndim)};
-      element_count(spec.shape);
+      inferred_count(spec.shape);
       specs_.push_back(std::move(spec));
       return 0;
     } catch (...) {

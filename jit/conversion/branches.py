@@ -24,15 +24,18 @@ from .kinds import (
     shape_of,
 )
 from .program_effects import COUNT, list_failure
+from .python_numbers import is_of_python, note_number
 from .refusal import refusal
 from .regions import Region, innermost
 from .slots import (
     UNBOUND,
     Attribute,
     Content,
+    Global,
     Leaf,
     Node,
     Other,
+    Shared,
     Slot,
     Variable,
     cells_of,
@@ -106,7 +109,7 @@ def branch(
 def put(slot: Slot, value: Any) -> None:
     """Sets a slot, which a region around may have to undo."""
     around = innermost()
-    if around is not None and isinstance(slot, (Attribute, Content)):
+    if around is not None and isinstance(slot, (Attribute, Content, Global, Shared)):
         around.note(slot)
     slot.set(value)
 
@@ -126,6 +129,7 @@ class _Output(NamedTuple):
 
     place: int
     others: tuple[Any, ...] = ()  # the Tensors of which it is one
+    is_number: bool = False  # of Python's
 
 
 class _Filling(NamedTuple):
@@ -137,8 +141,9 @@ class _Filling(NamedTuple):
 
 def _filled(plan: Any, results: Sequence[Any]) -> Any:
     if isinstance(plan, _Output):
-        may_be(results[plan.place], plan.others)
-        return results[plan.place]
+        found = results[plan.place]
+        may_be(found, plan.others)
+        return note_number(found) if plan.is_number else found
     if isinstance(plan, _Filling):
         return plan.node.filled([_filled(part, results) for part in plan.parts])
     return plan
@@ -190,7 +195,8 @@ class _Union:
             raise self._difference(slot, a, b, must)
         for numbers, way, leaf in zip(self.numbers, self.ways, (a, b), strict=True):
             numbers.append(number_in(way.region.block, leaf, dtype))
-        return _Output(len(self.numbers[0]) - 1, (a.original, b.original))
+        others = a.original, b.original
+        return _Output(len(self.numbers[0]) - 1, others, all(map(is_of_python, others)))
 
     def _alone(self, found: Any, which: int) -> Any:
         """What one way leaves, where nothing reads it after the other one."""
@@ -202,7 +208,7 @@ class _Union:
         zeros = zeros_outside(own, found)
         self.numbers[which].append(own.take(found.value).number)
         self.numbers[1 - which].append(other.take(zeros).number)
-        return _Output(len(self.numbers[0]) - 1)
+        return _Output(len(self.numbers[0]) - 1, is_number=is_of_python(found.original))
 
     def _lose(self, slot: Slot) -> None:
         lines = [line_of(way.body, slot.name, 0) for way in self.ways]

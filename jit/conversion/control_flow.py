@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .names import Liveness, bound, declared, parameters, within
+from .names import Liveness, bound, declared, parameters, set_by_generators, within
 from .templates import OPERATORS, Pass, constants, statements
 
 
@@ -21,6 +21,7 @@ class ControlFlow(Pass):
         self._locals: list[str] = []
         self._outside: set[str] = set()  # declared global or nonlocal by the user
         self._of_module: set[str] = set()  # of those, the global ones
+        self._from_inside: set[str] = set()  # set by functions inside that stay as they are
         self._count = 0
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -28,17 +29,31 @@ class ControlFlow(Pass):
         names = dict.fromkeys([*parameters(node.args), *bound(node.body)])
         mine = [name for name in names if name not in of_module | of_outer]
         inside = any(isinstance(x, (ast.If, ast.While, ast.For)) for x in within(node.body))
-        before = self._locals, self._outside, self._of_module
+        before = self._locals, self._outside, self._of_module, self._from_inside
         self._locals, self._outside, self._of_module = mine, of_module | of_outer, of_module
+        self._from_inside = set_by_generators(node.body)
         Liveness(node.body, of_outer)
+        told = self._told(node)
         self.generic_visit(node)
+        node.body = told + node.body
         if inside:
             missing = [x for x in mine if x not in {*parameters(node.args), *bound(node.body)}]
             if missing:  # a name must be bound in the function for those inside to declare it
                 text = f"if False:\n    {' = '.join(missing)} = None"
                 node.body = statements(text, node.body[0]) + node.body
-        self._locals, self._outside, self._of_module = before
+        self._locals, self._outside, self._of_module, self._from_inside = before
         return node
+
+    def _told(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        """That the function sets names of others, which a branch that calls it may have to undo."""
+        found = [name for name in bound(node.body) if name in self._outside]
+        if not found:
+            return []
+        shared = [name for name in found if name not in self._of_module]
+        of_module = [name for name in found if name in self._of_module]
+        text = f"{OPERATORS}.sets(lambda: ({', '.join(shared)},), " if shared else ""
+        text = text or f"{OPERATORS}.sets(lambda: (), "
+        return statements(f"{text}{constants(shared)}, {constants(of_module)})", node.body[0])
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         return self._converted(node, [("true", node.body), ("false", node.orelse)])
@@ -59,6 +74,7 @@ class ControlFlow(Pass):
         number = self._count
         kind = type(node).__name__.lower()
         names = dict.fromkeys(name for _, block in blocks for name in bound(block))
+        names.update(dict.fromkeys(sorted(self._from_inside)))
         assigned = [name for name in names if name in self._locals]
         outside = [name for name in names if name in self._outside]
         live = [name for name in assigned if name in node.live]  # type: ignore[union-attr]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from . import settings
 from .calls import Calls
+from .cases import Cases
 from .checks import Checks
 from .conditions import Conditions
 from .control_flow import ControlFlow
@@ -111,7 +112,7 @@ def remade(function: FunctionType, code: CodeType, operators: Any) -> FunctionTy
 def _convert(function: FunctionType) -> Conversion:
     source = source_of(function)
     refuse_syntax(source)
-    node = as_definition(source.node)
+    node = Cases(source.filename).visit(as_definition(source.node))
     settings.tell(1, f"converting {function.__qualname__} of {source.filename}:{node.lineno}")
     for level, transformer in enumerate(TRANSFORMERS, 1):
         made = transformer(source.filename).visit(node)

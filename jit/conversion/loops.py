@@ -28,6 +28,7 @@ from .kinds import (
     value_of,
 )
 from .program_effects import list_failure
+from .python_numbers import is_of_python, note_number
 from .refusal import refusal
 from .regions import Region
 from .slots import (
@@ -63,6 +64,7 @@ class Carry:
         self.dtypes: dict[int, Any] = {}
         self.entered: dict[int, Any] = {}  # the inputs of the step's block, by the same places
         self.aliases: list[Any] = []  # Tensors that a step leaves
+        self.numbers: set[int] = set()  # which are numbers of Python's
 
     def enter(self, block: Block, given: list[Any]) -> None:
         """Puts inputs of a block in the place of what is carried."""
@@ -80,8 +82,18 @@ class Carry:
             )  # fmt: skip
             given.append(symbol)
             self.entered[index] = symbol
-            leaves.append(Tensor(symbol))
+            carried = Tensor(symbol)
+            leaves.append(note_number(carried) if is_of_python(leaf.original) else carried)
         put(self.slot, refilled(self.start, iter(leaves)))
+
+    def note_numbers(self, ends: Sequence[Leaf]) -> None:
+        """Finds what is a number of Python's before the loop, and at the end of a step."""
+        pairs = list(zip(leaves_of(self.start), ends, strict=False))
+        self.numbers = {
+            index
+            for index in self.dtypes
+            if index < len(pairs) and all(is_of_python(leaf.original) for leaf in pairs[index])
+        }
 
     def starts(self) -> list[Any]:
         """The values before the first step."""
@@ -96,6 +108,8 @@ class Carry:
                 leaves.append(next(results) if index in self.dtypes else leaf.original)
                 if index in self.dtypes:
                     may_be(leaves[-1], [leaf.original, *self.aliases])
+                if index in self.numbers:
+                    note_number(leaves[-1])
             put(self.slot, refilled(self.start, iter(leaves)))
 
 
@@ -244,6 +258,7 @@ class StagedLoop:
                 continue
             leaves = leaves_of(region.ends[key])
             carry.aliases = [leaf.original for leaf in leaves]
+            carry.note_numbers(leaves)
             for index in carry.dtypes if isinstance(carry.slot, _SHARED) else ():
                 leaf = leaves[index]
                 if leaf.is_tensor and key_of(leaf.value) == key_of(carry.entered[index]):

@@ -82,6 +82,20 @@ def captured(statements: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
+def set_by_generators(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names that generators inside declare nonlocal, whenever they may be called."""
+    found: set[str] = set()
+    for node in within(statements):
+        if isinstance(node, SCOPES):
+            yields = any(
+                isinstance(x, (ast.Yield, ast.YieldFrom, ast.Await)) for x in ast.walk(node)
+            )
+            for inner in ast.walk(node) if yields else ():
+                if isinstance(inner, ast.Nonlocal):
+                    found.update(inner.names)
+    return found
+
+
 class Liveness:
     """For each branch and loop of a function the names that are read after it, from its end back.
 

@@ -20,9 +20,10 @@ from .loops import StagedLoop, run_rows, run_while
 from .places import Place
 from .program_effects import Check, effect
 from .python_functions import Range, is_finite, is_staged, rows_of, truth
+from .python_numbers import augmented, note_number
 from .refusal import refusal
 from .regions import Failure, innermost
-from .slots import Attribute, Content, Result, variables
+from .slots import Attribute, Content, Global, Result, Shared, cells_of, variables
 
 _Thunk = Callable[[], Any]
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -123,7 +124,7 @@ class Operators:
     ) -> None:
         """A loop over a range whose bounds are tensors."""
         counter = Result()
-        counter.set(bounds.start)
+        counter.set(bounds.start + 0)  # an integer, whatever the tensor becomes
         step = bounds.step
         is_falling = not is_staged(step) and step < 0
 
@@ -137,7 +138,7 @@ class Operators:
         def turn() -> None:
             item = counter.get()
             counter.set(item + step)
-            body(item)
+            body(note_number(item) if is_staged(item) else item)
 
         loop = StagedLoop(turn, [*slots, counter], site, body=body, hidden=hidden)
         run_while(loop, lambda: truth(test()))
@@ -261,19 +262,40 @@ class Operators:
             found = error()
             raise Failure(found() if isinstance(found, type) else found, self._place())
 
-    def in_place(self, x: Any) -> None:
-        """Raises if what ``x += y`` changes may have another name, or not."""
+    def augmented(self, how: str, x: Any, y: Any) -> Any:
+        """What ``x += y`` gives the name: of a number that is a tensor by now a new one."""
+        line = sys._getframe(1).f_lineno
+        region = innermost()
+        if region is not None and isinstance(x, (list, dict, set)):
+            region.note(Content(x))
+        return augmented(how, x, y, lambda changed: self._in_place(changed, line))
+
+    def _in_place(self, x: Any, line: int) -> None:
+        """Raises if what is changed in place may have another name, or not."""
         if isinstance(x, _C.TensorBase) and has_unknown_alias(x):
             raise self._refuse(
                 "a tensor that may, or may not, be one from before a branch or loop on tensors "
-                "must not be changed in place", sys._getframe(1).f_lineno,
-                "assign a new one: x = x + y, or where",
+                "must not be changed in place", line, "assign a new one: x = x + y, or where",
             )  # fmt: skip
+
+    @staticmethod
+    def sets(names: Callable[[], Any], shared: Sequence[str], of_module: Sequence[str]) -> None:
+        """A function begins that sets names of others, those that `names` gives."""
+        region = innermost()
+        if region is None:
+            return
+        module: dict[str, Any] = names.__globals__  # type: ignore[attr-defined]
+        cells = cells_of(names)
+        for slot in (
+            *(Shared(x, cells[x]) for x in shared),
+            *(Global(x, module) for x in of_module),
+        ):
+            region.note(slot)
 
     def changing(self, owner: Any, attribute: str | None = None) -> Any:
         """An object of which an attribute, or an item, is going to be set or deleted."""
         if attribute is None:
-            self.in_place(owner)
+            self._in_place(owner, sys._getframe(1).f_lineno)
         region = innermost()
         if region is None:
             return owner

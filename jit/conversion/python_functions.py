@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...imperative import Size, Tensor
 from ...imperative.blocks import is_symbolic
 from ...imperative.sizes import calculated
 from .program_effects import Print, effect
+from .python_numbers import note_number
 from .slots import met
 
 
@@ -64,7 +66,7 @@ def rows_of(x: Any) -> Rows | None:
         return Rows([x], lambda row: row)
     if isinstance(x, Range) and isinstance(x.stop, Size) and (x.start, x.step) == (0, 1):
         stop: Any = x.stop
-        return Rows([F.arange(stop)], lambda row: row)
+        return Rows([F.arange(stop)], note_number)
     return None
 
 
@@ -99,7 +101,7 @@ def _enumerate(iterable: Iterable[Any], start: Any = 0) -> Any:
     if rows is None:
         return _Enumerated(iterable, start)
     indices = F.arange(rows.tensors[0].shape[0]) + start
-    return Rows([indices, *rows.tensors], lambda index, *row: (index, rows.item(*row)))
+    return Rows([indices, *rows.tensors], lambda index, *row: (note_number(index), rows.item(*row)))
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
@@ -135,14 +137,15 @@ def _cast(kind: Any, dtype: Any, one: str) -> Callable[..., Any]:
         if len(args) == 1 and not kwargs and is_staged(args[0]):
             x = Tensor(args[0])
             if kind is bool:
-                return truth(x)
+                return note_number(truth(x))
             size: Any = x.size
             if isinstance(size, Size) or size != 1:
                 raise _C.ShapeError(
                     f"{kind.__name__} must be given one number", op="to_static",
                     got=f"shape {x.shape}", fix=f'x.astype("{one}")',
                 )  # fmt: skip
-            return F.reshape(x, ()).astype(dtype)
+            made = F.reshape(x.detach(), ()).astype(dtype)  # a number has no history
+            return note_number(made)
         return kind(*args, **kwargs)
 
     return cast
@@ -159,16 +162,23 @@ def _print(*values: Any, **options: Any) -> None:
     effect(Print(parts, options), *(x for x in values if is_staged(x)))
 
 
-def _extreme(function: Any, how: str, pairwise: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _extreme(function: Any, how: str, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def better(best: Any, item: Any) -> Any:
+        """As Python chooses: the first of those that are equal, and of which one is no number."""
+        found = truth(is_better(item, best))
+        if is_staged(found):
+            return F.where(found, item, best)
+        return item if found else best
+
     def extreme(*args: Any, **kwargs: Any) -> Any:
-        items = args if len(args) > 1 else args[0]
-        if kwargs or not isinstance(items, (list, tuple)):
+        if kwargs or not args:
             return function(*args, **kwargs)
+        items = args if len(args) > 1 else list(args[0])
         if any(map(is_staged, items)):
-            return functools.reduce(pairwise, items)
+            return functools.reduce(better, items)
         if any(isinstance(x, Size) for x in items) and all(map(_is_whole, items)):
             return functools.reduce(lambda a, b: calculated(how, a, b), items)
-        return function(*args, **kwargs)
+        return function(items)
 
     return extreme
 
@@ -194,20 +204,25 @@ _MATH = {
 }  # fmt: skip
 
 
-def _every(items: Any) -> Any:
+def _joined(items: Any, *, is_and: bool) -> Any:
+    """Of tensors of a program all are asked; any other item ends it as it does in Python."""
     from .operators import joined
 
-    return joined(items, is_and=True) if _has_staged(items) else all(items)
+    asked = []
+    for item in items:
+        if is_staged(item):
+            asked.append(item)
+        elif bool(item) is not is_and:
+            return not is_and
+    return joined(asked, is_and=is_and) if asked else is_and
+
+
+def _every(items: Any) -> Any:
+    return _joined(items, is_and=True)
 
 
 def _some(items: Any) -> Any:
-    from .operators import joined
-
-    return joined(items, is_and=False) if _has_staged(items) else any(items)
-
-
-def _has_staged(items: Any) -> bool:
-    return isinstance(items, (list, tuple)) and any(map(is_staged, items))
+    return _joined(items, is_and=False)
 
 
 REPLACED: dict[Any, Any] = {
@@ -216,7 +231,7 @@ REPLACED: dict[Any, Any] = {
     builtins.int: _cast(int, _C.int64, "int64"),
     builtins.float: _cast(float, _C.float32, "float32"),
     builtins.bool: _cast(bool, _C.bool_, "bool"),
-    builtins.min: _extreme(min, "minimum", F.minimum),
-    builtins.max: _extreme(max, "maximum", F.maximum),
+    builtins.min: _extreme(min, "minimum", operator.lt),
+    builtins.max: _extreme(max, "maximum", operator.gt),
     builtins.all: _every, builtins.any: _some, **_MATH,
 }  # fmt: skip

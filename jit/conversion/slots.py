@@ -71,6 +71,28 @@ class Variable(Slot):
             del self.cell.cell_contents
 
 
+class Shared(Variable):
+    """A variable of a function around, which the function that sets it declares nonlocal."""
+
+
+class Global(Slot):
+    """A name of a module."""
+
+    def __init__(self, name: str, names: dict[str, Any]) -> None:
+        self.name = name
+        self.names = names
+        self.key = (id(names), name)
+
+    def get(self) -> Any:
+        return self.names.get(self.name, UNBOUND)
+
+    def set(self, value: Any) -> None:
+        if value is not UNBOUND:
+            self.names[self.name] = value
+        else:
+            self.names.pop(self.name, None)
+
+
 class Result(Slot):
     """What a function of an expression gave."""
 

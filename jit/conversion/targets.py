@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from copy import deepcopy
+from typing import cast
 
 from .templates import OPERATORS, Pass, expression, statements
 
@@ -11,14 +12,17 @@ from .templates import OPERATORS, Pass, expression, statements
 class Targets(Pass):
     """What is changed is told first: ``_jit.changing(obj, "x").x = value``."""
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        told: list[ast.stmt] = []
-        if _is_simple(node.target):
-            loaded = deepcopy(node.target)
-            loaded.ctx = ast.Load()
-            told = statements(f"{OPERATORS}.in_place(x)", node, x=loaded)
-        self.generic_visit(node)
-        return [*told, node]
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        if not _is_simple(node.target):
+            return cast("ast.stmt", self.generic_visit(node))
+        loaded = deepcopy(node.target)
+        loaded.ctx = ast.Load()
+        how = type(node.op).__name__
+        text = f"target = {OPERATORS}.augmented({how!r}, x, y)"
+        (made,) = statements(text, node, x=loaded, y=node.value)
+        made = cast("ast.Assign", made)
+        made.targets = [node.target]
+        return cast("ast.stmt", self.generic_visit(made))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         self.generic_visit(node)

@@ -51,7 +51,37 @@ X = floats(2, 4, 8)
 IDS = RANDOM.integers(0, 10, (2, 4)).astype(np.int32)
 MASK = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.int32)
 BYTES = integers(np.uint8, 2, 4, 8)
+MIDDLE = np.array(120, np.uint8)
+TURNS = [np.cos(floats(9, 2)), np.sin(floats(9, 2))]
+PLACES = np.array([[0, 3, 1, 5], [2, 2, 8, 0]])
+FOURS = [integers(np.uint8, 5, 3, 8), np.abs(floats(15)) + 0.1]
 CASES = {
+    "QLinearSoftmax": (
+        [BYTES, scale(0.05), MIDDLE, scale(0.004), np.array(3, np.uint8)], ["uint8"],
+        {"axis": -1, "opset": 13},
+    ),
+    "QLinearSoftmax, older": (
+        [BYTES, scale(0.01), MIDDLE, scale(0.004), np.array(0, np.uint8)], ["uint8"],
+        {"axis": 1, "opset": 12},
+    ),
+    "RotaryEmbedding": ([X, PLACES, *TURNS], ["float32"], {}),
+    "RotaryEmbedding, from a place on": (
+        [X, np.array([3]), *TURNS], ["float32"], {"interleaved": 1}
+    ),
+    "RotaryEmbedding, of heads": (
+        [floats(2, 3, 4, 4), PLACES, *TURNS], ["float32"], {}
+    ),
+    "RotaryEmbedding, in part": (
+        [floats(2, 4, 12), PLACES, *TURNS], ["float32"],
+        {"rotary_embedding_dim": 4, "num_heads": 2},
+    ),
+    "MatMulNBits": (
+        [floats(2, 3, 48), *FOURS], ["float32"], {"K": 48, "N": 5, "bits": 4, "block_size": 16}
+    ),
+    "MatMulNBits, cut": (
+        [floats(3, 42), *FOURS, integers(np.uint8, 5, 2), None, floats(5)], ["float32"],
+        {"K": 42, "N": 5, "bits": 4, "block_size": 16},
+    ),
     "FusedMatMul": (
         [floats(3, 2, 4), floats(3, 2, 5)], ["float32"], {"transA": 1, "alpha": 0.5}
     ),
@@ -171,6 +201,17 @@ def test_an_op_of_onnxruntime_gives_what_that_gives(name: str, tmp_path: Path) -
         atol = 1.0 if ours.dtype.kind in "iu" and name.startswith("Q") else 1e-5
         wide = np.float64
         np.testing.assert_allclose(ours.astype(wide), theirs.astype(wide), rtol=1e-4, atol=atol)
+
+
+def test_a_norm_that_onnxruntime_writes_into_the_standards_domain(tmp_path: Path) -> None:
+    node = helper.make_node("SimplifiedLayerNormalization", ["x", "w"], ["y"], epsilon=1e-5)
+    proto = model_of([node], [port("x", ["n", 4, 8])], [port("y", None)], [weight("w", floats(8))])
+    onnx.save(proto, tmp_path / "model.onnx")
+    (wanted,) = by_onnxruntime(proto, {"x": X})
+    done, (by_core,) = run(tmp_path / "model.onnx", tmp_path, {"x": X})
+    assert done.returncode == 0, done.stderr
+    for found in (tl.export.onnx.load(proto)(X), by_core):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_quantised_network_gives_the_bytes_of_onnxruntime() -> None:

@@ -219,7 +219,12 @@ def test_errors_that_are_not_of_arguments_come_through() -> None:
     assert caught.traceback[-1].name == "stopped"
 
 
-def test_a_call_of_several_tensors_asks_once_for_each_shapes() -> None:
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_a_call_of_several_tensors_asks_once_for_each_shapes(is_beside: bool) -> None:
+    """Beside a program of unknown sizes, too: small numbers stand for none."""
+    listing = tl.Listing()
+    if is_beside:
+        listing.input("x", (None, 2))
     asked: list[Any] = []
 
     @one_op_on(2)

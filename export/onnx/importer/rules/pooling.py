@@ -101,6 +101,19 @@ def _refuse_unknown(x: Any, op: str) -> None:
         )
 
 
+_WITH_PLACES = {
+    1: F.max_pool1d_with_indices,
+    2: F.max_pool2d_with_indices,
+    3: F.max_pool3d_with_indices,
+}
+
+
+def _planes(x: Any, count: int) -> Any:
+    """How many elements stand before each channel of each image."""
+    planes = F.arange(x.shape[0] * x.shape[1]) * math.prod(x.shape[2:])
+    return F.reshape(planes, (x.shape[0], x.shape[1], *[1] * count))
+
+
 @rule
 def max_pool(
     x: Any, *, auto_pad: str, pads: Any, kernel_shape: Any, strides: Any, dilations: Any,
@@ -116,6 +129,13 @@ def max_pool(
             x, kernel_size=kernel, stride=strides, padding=around[:count], dilation=dilations,
             ceil_mode=bool(ceil_mode),
         )  # fmt: skip
+    is_open = any(isinstance(size, Size) for size in x.shape[2:])
+    if is_open and _is_usual(around, kernel) and x.dtype.kind == "floating" and not storage_order:
+        largest, own = _WITH_PLACES[count](
+            x, kernel, stride=strides, padding=around[:count], dilation=dilations,
+            ceil_mode=bool(ceil_mode),
+        )  # fmt: skip
+        return largest, own + _planes(x, count)
     _refuse_unknown(x, "MaxPool")
     places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     least = float("-inf") if x.dtype.kind == "floating" else limit(x.dtype, "lowest")
@@ -130,8 +150,7 @@ def max_pool(
     chosen = F.argmax(values, axis=-1, keepdims=True)
     table = F.broadcast_to(F.asarray(flat.astype(np.int64)), values.shape)
     own = F.squeeze(F.take_along_axis(table, chosen, axis=-1), axis=-1)
-    planes = F.arange(x.shape[0] * x.shape[1]) * int(np.prod(x.shape[2:]))
-    return largest, own + F.reshape(planes, (x.shape[0], x.shape[1], *[1] * count))
+    return largest, own + _planes(x, count)
 
 
 @rule

@@ -1,7 +1,8 @@
 """Resize: where each element of the result lies in the input, and how its neighbours weigh.
 
 Places and weights follow from sizes and scales alone, so they are worked out with NumPy, for each
-axis by itself; the ops see gathers and products.
+axis by itself; the ops see gathers and products. Of a size that is not known they are worked out by
+our own calls, which have the names that NumPy has, and are a part of the program.
 """
 
 from __future__ import annotations
@@ -32,8 +33,7 @@ class How(NamedTuple):
     antialias: bool
 
 
-def _coordinates(out: int, size: int, scale: float, how: How, roi: Any) -> Any:
-    at = np.arange(out, dtype=np.float64)
+def _coordinates(at: Any, out: Any, size: Any, scale: Any, how: How, roi: Any) -> Any:
     length = scale * size
     match how.coordinates:
         case "half_pixel":
@@ -59,13 +59,13 @@ def _coordinates(out: int, size: int, scale: float, how: How, roi: Any) -> Any:
     )  # fmt: skip
 
 
-def _nearest(places: Any, mode: str) -> Any:
-    near = np.round(places, 9)  # quotients that are whole are so to the last bit but one
+def _nearest(places: Any, mode: str, by: Any) -> Any:
+    near = by.round(places * 1e9) / 1e9  # quotients that are whole are so to the last bit but one
     rules: dict[str, Callable[[Any], Any]] = {
-        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
+        "round_prefer_floor": lambda x: by.ceil(x - 0.5),
+        "round_prefer_ceil": lambda x: by.floor(x + 0.5),
+        "floor": by.floor,
+        "ceil": by.ceil,
     }
     if mode not in rules:
         raise _C.ArgumentError(
@@ -75,43 +75,77 @@ def _nearest(places: Any, mode: str) -> Any:
     return rules[mode](near)
 
 
-def _kernel(distance: Any, how: How) -> Any:
-    distance = np.abs(distance)
+def _kernel(distance: Any, how: How, by: Any) -> Any:
+    distance = by.abs(distance)
     if how.mode == "linear":
-        return np.maximum(1 - distance, 0)
+        return by.maximum(1 - distance, 0)
     a = how.cubic
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((distance - 5) * distance + 8) * distance * a - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+    return by.where(distance <= 1, near, by.where(distance < 2, far, 0.0))
+
+
+def _shares(places: Any, taps: Any, size: Any, wide: float, how: How, by: Any) -> tuple[Any, Any]:
+    """The neighbours of each place, (out, taps), and how they weigh."""
+    reach = (1.0 if how.mode == "linear" else 2.0) * wide
+    index = by.floor(places - reach)[:, None] + 1 + taps
+    share = _kernel((index - places[:, None]) / wide, how, by)
+    if how.antialias:
+        share = by.where(by.abs(index - places[:, None]) >= reach, 0.0, share)
+    if how.exclude_outside:
+        share = by.where((index < 0) | (index >= size), 0.0, share)
+    if how.exclude_outside or how.antialias:
+        total = by.sum(share, axis=1, keepdims=True)
+        share = share / by.where(total == 0, 1, total)
+    return index, share
+
+
+def _taps(scale: Any, how: How) -> tuple[float, int]:
+    """How wide the kernel is, and how many neighbours it may reach."""
+    wide = max(1 / scale, 1.0) if how.antialias else 1.0
+    return wide, math.ceil(2 * (1.0 if how.mode == "linear" else 2.0) * wide) + 1
 
 
 def weights(out: int, size: int, scale: float, how: How, roi: Any) -> tuple[Any, Any, Any]:
     """Indices and weights, (out, taps), and whether a place lies outside of the input."""
     bounded("Resize", out, math.ceil(4 / min(scale, 1.0)) + 1)
-    places = _coordinates(out, size, scale, how, roi)
+    places = _coordinates(np.arange(out, dtype=np.float64), out, size, scale, how, roi)
     outside = (places < 0) | (places > size - 1)
     if how.mode == "nearest":
-        index = _nearest(places, how.nearest)[:, None]
+        index = _nearest(places, how.nearest, np)[:, None]
         return np.clip(index, 0, size - 1).astype(np.int64), np.ones(index.shape), outside
-    wide = max(1 / scale, 1.0) if how.antialias else 1.0
-    reach = (1.0 if how.mode == "linear" else 2.0) * wide
-    first = np.floor(places - reach).astype(np.int64) + 1
-    taps = math.ceil(2 * reach) + 1
-    index = first[:, None] + np.arange(taps)
-    share = _kernel((index - places[:, None]) / wide, how)
-    if how.antialias:
-        share = np.where(np.abs(index - places[:, None]) >= reach, 0.0, share)
-    if how.exclude_outside:
-        share = np.where((index < 0) | (index >= size), 0.0, share)
-    total = share.sum(1, keepdims=True)
-    if how.exclude_outside or how.antialias:
-        share = share / np.where(total == 0, 1, total)
+    wide, taps = _taps(scale, how)
+    index, share = _shares(places, np.arange(taps), size, wide, how, np)
     kept = np.any(share != 0, axis=0)
-    index, share = index[:, kept], share[:, kept]
+    index, share = index[:, kept].astype(np.int64), share[:, kept]
     return np.clip(index, 0, size - 1), share, outside
 
 
-def _along(x: Any, axis: int, out: int, scale: float, how: How, roi: Any) -> Any:
+def _along_open(x: Any, axis: int, out: Any, scale: Any, how: How) -> Any:
+    """The same as `_along` of a size that is not known, or to one."""
+    if how.coordinates == "tf_crop_and_resize" or (how.antialias and isinstance(scale, Size)):
+        raise _C.ShapeError("sizes must be known", op="Resize", got=str(x.shape))
+    size = x.shape[axis]
+    at = F.astype(F.arange(out), "float64")
+    places = _coordinates(at, out, size, scale, how, None)
+    if how.mode == "nearest":
+        index = _nearest(places, how.nearest, F)
+        return F.take(x, converted(F.clip(index, 0, size - 1), "int64"), axis=axis)
+    wide, taps = _taps(scale, how)
+    index, share = _shares(places, F.arange(taps), size, wide, how, F)
+    index = converted(F.clip(index, 0, size - 1), "int64")
+    share = converted(share, x.dtype)
+    shape: list[Any] = [1] * len(x.shape)
+    shape[axis] = out
+    total: Any = 0.0
+    for k in range(taps):
+        total = total + F.take(x, index[:, k], axis=axis) * F.reshape(share[:, k], shape)
+    return converted(total, x.dtype)
+
+
+def _along(x: Any, axis: int, out: Any, scale: Any, how: How, roi: Any) -> Any:
+    if any(isinstance(number, Size) for number in (out, scale, x.shape[axis])):
+        return _along_open(x, axis, out, scale, how)
     index, share, outside = weights(out, x.shape[axis], scale, how, roi)
     shape = [1] * len(x.shape)
     shape[axis] = out
@@ -135,10 +169,10 @@ def _along(x: Any, axis: int, out: int, scale: float, how: How, roi: Any) -> Any
 
 def _sizes(
     x: Any, axes: Sequence[int], scales: Any, sizes: Any, policy: str
-) -> tuple[list[int], list[float]]:
+) -> tuple[list[Any], list[Any]]:
     """The sizes of the result and the scales along the axes."""
     old = [x.shape[axis] for axis in axes]
-    if any(isinstance(size, Size) for size in old):
+    if policy != "stretch" and any(isinstance(size, Size) for size in old):
         raise _C.ShapeError("sizes must be known", op="Resize", got=str(x.shape))
     if scales is not None and len(scales):
         if len(scales) != len(axes) or not all(0 < s < math.inf for s in scales):

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import zoo_layers as layers
+import zoo_windows as windows
 from compare import time_calls
 from scipy.optimize import least_squares
 from zoo_layers import Convolution
@@ -36,11 +37,11 @@ from tensorlike.static import CompiledProgram
 RATES = Path(__file__).parent.parent / "csrc" / "kernels" / "ways.inc"
 WAYS = [
     "strips", "tiles", "pixels", "rows", "blocks", "alone", "dots", "tile dots", "pixel dots",
-    "apart", "apart dots", "scattered",
+    "apart", "apart dots", "scattered", "parts", "part dots",
 ]  # fmt: skip
 TABLES = [
     layers.RESNET, layers.POINTWISE, layers.DEPTHWISE, layers.FEW_CHANNELS, layers.DETECTORS,
-    layers.OTHERS,
+    layers.OTHERS, windows.DILATED, windows.SEQUENCES, windows.VOLUMES, windows.GROUPED,
 ]  # fmt: skip
 KINDS = ["forward", "kept", "by the image", "by the weights"]
 COUNTS, MADE = 6, 4  # of Work; that of weights that are made ready
@@ -243,7 +244,7 @@ def families() -> dict[tuple[str, str], dict[str, list[float]]]:
     """The rates that ways.inc has, by level and maker."""
     found = {}
     for level, vendor, text in re.findall(
-        r"\{Isa::k(\w+), \"(\w*)\", \{(.*?)\n    \}\},", RATES.read_text(), re.S
+        r"\{Isa::k(\w+), \"([^\"]*)\", \{(.*?)\n    \}\},", RATES.read_text(), re.S
     ):
         lines = re.findall(r"\{(.*)\},  // (.*)", text)
         rates = {way: [float(rate) for rate in numbers.split(",")] for numbers, way in lines}
@@ -254,7 +255,8 @@ def families() -> dict[tuple[str, str], dict[str, list[float]]]:
 def write(level: str, vendor: str, rates: dict[str, list[float]]) -> None:
     """Into ways.inc, in place of what this family had."""
     known = families() | {(level, vendor): rates}
-    entries = [text_of(*family, known[family]) for family in sorted(known, reverse=True)]
+    by_level = sorted(sorted(known), key=lambda family: family[0], reverse=True)
+    entries = [text_of(*family, known[family]) for family in by_level]
     RATES.write_text(HEAD + "\n".join(entries) + "\n")
 
 

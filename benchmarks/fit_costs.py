@@ -46,6 +46,7 @@ TABLES = [
 KINDS = ["forward", "kept", "by the image", "by the weights"]
 COUNTS, MADE = 6, 4  # of Work; that of weights that are made ready
 AROUND = 500.0  # nanoseconds, at first
+HOLD = 3.0  # what keeps rates near those that are known; the best of 0.5 to 8 on other halves
 MOST_WORK = 1.5e9  # multiply-adds of a case
 ROUNDS, TURN = 7, 0.002
 
@@ -181,11 +182,12 @@ def _factors(parts: np.ndarray) -> np.ndarray:
     """What the parts of each time are to be multiplied by; no more than is to be gained."""
 
     def errors(logarithms: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.log(parts @ np.exp(logarithms)), logarithms])
+        return np.concatenate([np.log(parts @ np.exp(logarithms)), HOLD * logarithms])
 
     def slopes(logarithms: np.ndarray) -> np.ndarray:
         shares = parts * np.exp(logarithms)
-        return np.vstack([shares / shares.sum(axis=1)[:, None], np.eye(len(logarithms))])
+        held = HOLD * np.eye(len(logarithms))
+        return np.vstack([shares / shares.sum(axis=1)[:, None], held])
 
     start = np.zeros(parts.shape[1])
     return np.exp(least_squares(errors, start, jac=slopes, loss="soft_l1").x)
@@ -288,7 +290,7 @@ def main() -> None:
     for family, others in known.items():
         print(told(f"with the rates of {' '.join(family)}", regrets(judged, others)))
     if given.write:
-        write(level, vendor, rates)
+        write(level, vendor, {**start, **fitted(found, start)})
 
 
 if __name__ == "__main__":

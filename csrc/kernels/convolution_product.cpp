@@ -321,8 +321,13 @@ Work strips_work(const WindowProduct<T>& p) {
   const int64_t gathered =
       p.in_channels * StripLayout::written(p.window, strip, strips.is_joint(), kernels.lanes);
   const bool is_direct = p.has_dense_planes() && !strips.is_joint();
-  const int64_t placed = is_direct ? 0 : 2 * p.out_channels * strip.size();
-  work.moved = count * static_cast<double>(gathered + placed) * kBytes;
+  const bool is_by_lines = !p.is_dense() && p.steps[2] == 1;  // a vector at least for each
+  const int64_t line = detail::ceil_div(strip.columns, kernels.lanes) * kernels.lanes;
+  const int64_t sums = is_by_lines ? strip.lines * line : strip.size();
+  const int64_t placed = is_direct ? 0 : 2 * p.out_channels * sums;
+  // Lines that are cut are so short that each takes as long again.
+  const double turns = p.steps[2] == 1 && !p.has_dense_planes() ? 2 : 1;
+  work.moved = turns * count * static_cast<double>(gathered + placed) * kBytes;
   work.made = static_cast<double>(p.groups * p.out_channels) * depth * kBytes;
   work.read = far_bytes(work.made, static_cast<double>(strips.count()));
   return work;

@@ -324,14 +324,6 @@ def max_pool_with_indices(
 ) -> tuple[Tensor, ...]:
     """The maximum of each window, and where in its channel the first of them stands, in C order.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
@@ -369,14 +361,6 @@ def max_pool1d_with_indices(
 ) -> tuple[Tensor, ...]:
     """The maximum of each window, and where in its channel the first of them stands, in C order.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
@@ -411,14 +395,6 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, ...]:
     """The maximum of each window, and where in its channel the first of them stands, in C order.
-
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
 
     Args:
         x: any shape, real numeric or boolean.
@@ -455,14 +431,6 @@ def max_pool3d_with_indices(
 ) -> tuple[Tensor, ...]:
     """The maximum of each window, and where in its channel the first of them stands, in C order.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         x: any shape, real numeric or boolean.
         kernel_size: the size of the window, for each dimension or for all.
@@ -494,14 +462,6 @@ def adaptive_max_pool1d_with_indices(
 ) -> tuple[Tensor, ...]:
     """The maxima of parts of nearly the same size, and where they stand.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         x: any shape, real numeric or boolean.
         output_size: the size of the result, in place of the window's.
@@ -529,14 +489,6 @@ def adaptive_max_pool2d_with_indices(
 ) -> tuple[Tensor, ...]:
     """The maxima of parts of nearly the same size, and where they stand.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         x: any shape, real numeric or boolean.
         output_size: the size of the result, in place of the window's.
@@ -563,14 +515,6 @@ def adaptive_max_pool3d_with_indices(
     x: TensorLike, output_size: int | Sequence[int] | None = None
 ) -> tuple[Tensor, ...]:
     """The maxima of parts of nearly the same size, and where they stand.
-
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
 
     Args:
         x: any shape, real numeric or boolean.

@@ -156,14 +156,6 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
 class MaxPoolWithIndices(OpBase, native="MaxPoolWithIndices"):
     """The maximum of each window, and where in its channel the first of them stands, in C order.
 
-    ``max_pool(x, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
-    ceil_mode=ceil_mode, output_size=output_size), astype(max_pool_select(x,
-    astype(reshape(arange(start=0, stop=size(x)), shape=shape(x)) % full(shape=(),
-    fill_value=size(x) // max(shape(x)[0] * shape(x)[1], 1), dtype=dtype(reshape(arange(start=0,
-    stop=size(x)), shape=shape(x)))), dtype='float64'), kernel_size=kernel_size, stride=stride,
-    padding=padding, dilation=dilation, ceil_mode=ceil_mode, output_size=output_size),
-    dtype='int64')``
-
     Args:
         kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.

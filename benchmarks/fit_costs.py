@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import zoo_layers as layers
+import zoo_windows as windows
 from compare import time_calls
 from scipy.optimize import least_squares
 from zoo_layers import Convolution
@@ -36,15 +37,16 @@ from tensorlike.static import CompiledProgram
 RATES = Path(__file__).parent.parent / "csrc" / "kernels" / "ways.inc"
 WAYS = [
     "strips", "tiles", "pixels", "rows", "blocks", "alone", "dots", "tile dots", "pixel dots",
-    "apart", "apart dots", "scattered",
+    "apart", "apart dots", "scattered", "parts", "part dots",
 ]  # fmt: skip
 TABLES = [
     layers.RESNET, layers.POINTWISE, layers.DEPTHWISE, layers.FEW_CHANNELS, layers.DETECTORS,
-    layers.OTHERS,
+    layers.OTHERS, windows.DILATED, windows.SEQUENCES, windows.VOLUMES, windows.GROUPED,
 ]  # fmt: skip
 KINDS = ["forward", "kept", "by the image", "by the weights"]
 COUNTS, MADE = 6, 4  # of Work; that of weights that are made ready
 AROUND = 500.0  # nanoseconds, at first
+HOLD = 3.0  # what keeps rates near those that are known; the best of 0.5 to 8 on other halves
 MOST_WORK = 1.5e9  # multiply-adds of a case
 ROUNDS, TURN = 7, 0.002
 
@@ -180,11 +182,12 @@ def _factors(parts: np.ndarray) -> np.ndarray:
     """What the parts of each time are to be multiplied by; no more than is to be gained."""
 
     def errors(logarithms: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.log(parts @ np.exp(logarithms)), logarithms])
+        return np.concatenate([np.log(parts @ np.exp(logarithms)), HOLD * logarithms])
 
     def slopes(logarithms: np.ndarray) -> np.ndarray:
         shares = parts * np.exp(logarithms)
-        return np.vstack([shares / shares.sum(axis=1)[:, None], np.eye(len(logarithms))])
+        held = HOLD * np.eye(len(logarithms))
+        return np.vstack([shares / shares.sum(axis=1)[:, None], held])
 
     start = np.zeros(parts.shape[1])
     return np.exp(least_squares(errors, start, jac=slopes, loss="soft_l1").x)
@@ -243,7 +246,7 @@ def families() -> dict[tuple[str, str], dict[str, list[float]]]:
     """The rates that ways.inc has, by level and maker."""
     found = {}
     for level, vendor, text in re.findall(
-        r"\{Isa::k(\w+), \"(\w*)\", \{(.*?)\n    \}\},", RATES.read_text(), re.S
+        r"\{Isa::k(\w+), \"([^\"]*)\", \{(.*?)\n    \}\},", RATES.read_text(), re.S
     ):
         lines = re.findall(r"\{(.*)\},  // (.*)", text)
         rates = {way: [float(rate) for rate in numbers.split(",")] for numbers, way in lines}
@@ -254,7 +257,8 @@ def families() -> dict[tuple[str, str], dict[str, list[float]]]:
 def write(level: str, vendor: str, rates: dict[str, list[float]]) -> None:
     """Into ways.inc, in place of what this family had."""
     known = families() | {(level, vendor): rates}
-    entries = [text_of(*family, known[family]) for family in sorted(known, reverse=True)]
+    by_level = sorted(sorted(known), key=lambda family: family[0], reverse=True)
+    entries = [text_of(*family, known[family]) for family in by_level]
     RATES.write_text(HEAD + "\n".join(entries) + "\n")
 
 
@@ -286,7 +290,7 @@ def main() -> None:
     for family, others in known.items():
         print(told(f"with the rates of {' '.join(family)}", regrets(judged, others)))
     if given.write:
-        write(level, vendor, rates)
+        write(level, vendor, {**start, **fitted(found, start)})
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "kernels/convolution_apart.h"
+#include "kernels/convolution_parts.h"
 #include "kernels/convolution_product.h"
 #include "kernels/convolution_rows.h"
 #include "kernels/convolution_scattered.h"
@@ -60,35 +61,9 @@ void multiply_tiles(const WindowProduct<T>& product) {
   if (!multiply_winograd(product)) multiply_strips(product);
 }
 
-template <class T>
-WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weight, const T* bias,
-                                 T* y, KeptForms* forms) {
-  WindowProduct<T> p;
-  p.window = c.window;
-  p.images = c.images;
-  p.groups = c.groups;
-  p.in_channels = c.in_channels;
-  p.out_channels = c.out_channels;
-  p.x = x;
-  p.weight = weight;
-  p.group_step = c.out_channels * c.rows();
-  p.out_step = c.rows();
-  p.in_step = c.window.taps();
-  p.taps.resize(static_cast<size_t>(c.window.taps()));
-  std::iota(p.taps.begin(), p.taps.end(), int64_t{0});
-  p.bias = bias;
-  p.forms = forms;
-  p.y = y;
-  p.y_size = c.window.out_size();
-  p.steps[0] = c.window.out[1] * c.window.out[2];
-  p.steps[1] = c.window.out[2];
-  p.steps[2] = 1;
-  return p;
-}
-
 // The way of the result.
 template <class T>
-Way forward_way(const Convolution& c, const WindowProduct<T>& product) {
+Way forward_way(const Convolution& c, const WindowProduct<T>& product, const Parts<T>& parts) {
   const auto apart = [&] {
     const Convolution own = side_by_side(c, c.images);
     const auto like =
@@ -97,6 +72,7 @@ Way forward_way(const Convolution& c, const WindowProduct<T>& product) {
   };
   Choice choice;
   choice.offer(Way::kStrips, [&] { return strips_work(product); });
+  if (!parts.empty()) choice.offer(Way::kParts, [&] { return strips_work(product, parts); });
   if (has_blocks<T>(c)) choice.offer(Way::kBlocks, [&] { return blocks_work<T>(c); });
   if (has_depthwise(c)) choice.offer(Way::kAlone, [&] { return depthwise_work<T>(c); });
   if (has_rows(c)) choice.offer(Way::kRows, [&] { return rows_work<T>(c); });
@@ -198,18 +174,34 @@ std::vector<WindowProduct<T>> phase_products(const Convolution& c, const WindowP
   return products;
 }
 
+// What each phase is made up of: its parts, or itself. Empty where none has parts.
 template <class T>
-Work phases_work(const std::vector<WindowProduct<T>>& products) {
+std::vector<Parts<T>> parts_of_phases(const std::vector<WindowProduct<T>>& phases) {
+  std::vector<Parts<T>> all;
+  bool are_cut = false;
+  for (const WindowProduct<T>& phase : phases) {
+    all.push_back(phase.taps.empty() ? Parts<T>{} : parts_of(phase));
+    are_cut |= !all.back().empty();
+    if (all.back().empty()) all.back().push_back(phase);
+  }
+  if (!are_cut) all.clear();
+  return all;
+}
+
+template <class T>
+Work phases_work(const std::vector<WindowProduct<T>>& phases, const std::vector<Parts<T>>& parts) {
   Work sum;
-  for (const WindowProduct<T>& product : products) {
-    if (!product.taps.empty()) sum += strips_work(product);
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (phases[i].taps.empty()) continue;
+    sum += parts.empty() ? strips_work(phases[i]) : strips_work(phases[i], parts[i]);
   }
   return sum;
 }
 
 template <class T>
 Way backward_way(const Convolution& c, const WindowProduct<T>& all,
-                 const std::vector<WindowProduct<T>>& products) {
+                 const std::vector<WindowProduct<T>>& products,
+                 const std::vector<Parts<T>>& parts) {
   const WindowProduct<T>& only = products.front();
   const auto apart = [&] {
     const Convolution own = side_by_side(c, c.images);
@@ -217,7 +209,8 @@ Way backward_way(const Convolution& c, const WindowProduct<T>& all,
     return apart_work<T>(c, tiles_work(phase_products(own, like).front()));
   };
   Choice choice;
-  choice.offer(Way::kStrips, [&] { return phases_work(products); });
+  choice.offer(Way::kStrips, [&] { return phases_work(products, {}); });
+  if (!parts.empty()) choice.offer(Way::kParts, [&] { return phases_work(products, parts); });
   if (has_blocks<T>(c)) choice.offer(Way::kBlocks, [&] { return blocks_work<T>(c); });
   if (c.window.is_identity()) choice.offer(Way::kPixels, [&] { return pixels_work(all); });
   if (products.size() == 1 && has_winograd(only)) {
@@ -254,7 +247,10 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     return;
   }
   const WindowProduct<T> product = forward_product(c, x, weight, bias, y, forms);
-  switch (forward_way(c, product)) {
+  const Parts<T> parts = parts_of(product);
+  switch (forward_way(c, product, parts)) {
+    case Way::kParts:
+      return multiply_strips(product, parts);
     case Way::kBlocks:
       return convolve_by_blocks(c, x, weight, bias, y);
     case Way::kAlone:
@@ -288,7 +284,9 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   if (c.out_channels * w.out_size() == 0) return fill();
   const WindowProduct<T> p = gradient_product(c, dy, weight, bias, dx, forms);
   const std::vector<WindowProduct<T>> products = phase_products(c, p);
-  switch (backward_way(c, p, products)) {
+  const std::vector<Parts<T>> parts = parts_of_phases(products);
+  const Way way = backward_way(c, p, products, parts);
+  switch (way) {
     case Way::kBlocks:
       return data_gradient_by_blocks(c, dy, weight, bias, dx);
     case Way::kPixels:
@@ -308,8 +306,13 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   }
   const auto sees_nothing = [](const WindowProduct<T>& each) { return each.taps.empty(); };
   if (std::any_of(products.begin(), products.end(), sees_nothing)) fill();
-  for (const WindowProduct<T>& each : products) {
-    if (!each.taps.empty()) multiply_strips(each);
+  for (size_t i = 0; i < products.size(); ++i) {
+    if (products[i].taps.empty()) continue;
+    if (way == Way::kParts) {
+      multiply_strips(products[i], parts[i]);
+    } else {
+      multiply_strips(products[i]);
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // Products of weights and windows, strip by strip.
 #include "kernels/convolution_product.h"
 
+#include <numeric>
+
 namespace tensorlike {
 namespace {
 
@@ -66,6 +68,32 @@ KeptForms::Key WindowProduct<T>::key(std::string_view kind) const {
 }
 template struct WindowProduct<float>;
 template struct WindowProduct<double>;
+
+template <class T>
+WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weight, const T* bias,
+                                 T* y, KeptForms* forms) {
+  WindowProduct<T> p;
+  p.window = c.window;
+  p.images = c.images;
+  p.groups = c.groups;
+  p.in_channels = c.in_channels;
+  p.out_channels = c.out_channels;
+  p.x = x;
+  p.weight = weight;
+  p.group_step = c.out_channels * c.rows();
+  p.out_step = c.rows();
+  p.in_step = c.window.taps();
+  p.taps.resize(static_cast<size_t>(c.window.taps()));
+  std::iota(p.taps.begin(), p.taps.end(), int64_t{0});
+  p.bias = bias;
+  p.forms = forms;
+  p.y = y;
+  p.y_size = c.window.out_size();
+  p.steps[0] = c.window.out[1] * c.window.out[2];
+  p.steps[1] = c.window.out[2];
+  p.steps[2] = 1;
+  return p;
+}
 
 template <class T>
 PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
@@ -155,16 +183,20 @@ void StripProduct<T>::arrange(int64_t strip) {
   current_ = strip;
   strip_ = strips_[strip];
   const WindowProduct<T>& p = product_;
-  find_runs(p.window, strip_, p.is_dense(), runs_);
+  find_runs(p.window, strip_, strips_.is_joint() ? p.is_dense() : p.has_dense_planes(), runs_);
   if (!layout_.arrange(p.window, strip_, strips_.is_joint(),
                        p.groups * p.in_channels * p.window.in_size())) {
     return;
   }
   if (p.is_mirrored) std::reverse(layout_.taps.begin(), layout_.taps.end());
-  offsets_.clear();
+  rows_.clear();
   const int64_t channels = weights_.blocks().size(weights_.blocks().count - 1);  // the most
   for (int64_t channel = 0; channel < channels; ++channel) {
-    for (const int64_t tap : layout_.taps) offsets_.push_back(channel * layout_.channel_size + tap);
+    for (int64_t tap = 0; tap < std::ssize(p.taps); ++tap) {
+      const auto i = static_cast<size_t>(tap);
+      rows_.push_back({channel * layout_.channel_size + layout_.taps[i],
+                       channel * weights_.taps() + (p.numbers.empty() ? tap : p.numbers[i])});
+    }
   }
   const int64_t bytes = channels * layout_.channel_size * static_cast<int64_t>(sizeof(T));
   at_once_ = std::max<int64_t>(kOperandBytes / bytes, 1);
@@ -176,12 +208,12 @@ void StripProduct<T>::run(int64_t strip, int64_t group, int64_t first, int64_t l
   const WindowProduct<T>& p = product_;
   const int64_t row = weights_.row(first);
   const int64_t rows = weights_.row(last) - row;
-  const bool is_direct = p.is_dense() && !strips_.is_joint();
+  const bool is_direct = p.has_dense_planes() && !strips_.is_joint();
   Target target{nullptr, p.y_size};
   if (is_direct) {
     const PlaceRun& place = runs_.front();
     target.data = p.y + ((place.image * p.groups + group) * p.out_channels + row) * p.y_size +
-                  p.origin + place.place;
+                  p.place_of(place.place);
   } else {
     target = {block_.template reserve<T>(rows * strip_.size()), strip_.size()};
   }
@@ -228,7 +260,7 @@ void StripProduct<T>::multiply(const T* operand, int64_t group, int64_t block, i
                            ? kZeros<T>
                            : product_.bias + group * product_.out_channels + row;
       kernels.listed[width][rows - 1](
-          depth, weights_.at(group, block, panel), operand + column, offsets_.data(), start,
+          depth, weights_.at(group, block, panel), operand + column, rows_.data(), start,
           target.data + (row - weights_.row(first)) * target.row_step + column, target.row_step,
           columns, block > 0);
     }
@@ -238,19 +270,15 @@ void StripProduct<T>::multiply(const T* operand, int64_t group, int64_t block, i
 template <class T>
 void StripProduct<T>::place(const T* block, int64_t group, int64_t row, int64_t rows) const {
   const WindowProduct<T>& p = product_;
-  const Window& w = p.window;
   for (int64_t i = 0; i < rows; ++i) {
     for (const PlaceRun& run : runs_) {
       const int64_t channel = (run.image * p.groups + group) * p.out_channels + row + i;
-      T* to = p.y + channel * p.y_size + p.origin;
+      T* to = p.y + channel * p.y_size + p.place_of(run.place);
       const T* from = block + i * strip_.size() + run.from;
-      if (p.is_dense()) {
-        std::copy_n(from, run.size, to + run.place);
+      if (p.steps[2] == 1) {
+        std::copy_n(from, run.size, to);
         continue;
       }
-      const int64_t line = run.place / w.out[2];
-      to += line / w.out[1] * p.steps[0] + line % w.out[1] * p.steps[1] +
-            run.place % w.out[2] * p.steps[2];
       for (int64_t j = 0; j < run.size; ++j) to[j * p.steps[2]] = from[j];
     }
   }
@@ -292,34 +320,52 @@ Work strips_work(const WindowProduct<T>& p) {
   work.products = count * static_cast<double>(vectors * p.out_channels) * depth;
   const int64_t gathered =
       p.in_channels * StripLayout::written(p.window, strip, strips.is_joint(), kernels.lanes);
-  const bool is_direct = p.is_dense() && !strips.is_joint();
-  const int64_t placed = is_direct ? 0 : 2 * p.out_channels * strip.size();
-  work.moved = count * static_cast<double>(gathered + placed) * kBytes;
+  const bool is_direct = p.has_dense_planes() && !strips.is_joint();
+  const bool is_by_lines = !p.is_dense() && p.steps[2] == 1;  // a vector at least for each
+  const int64_t line = detail::ceil_div(strip.columns, kernels.lanes) * kernels.lanes;
+  const int64_t sums = is_by_lines ? strip.lines * line : strip.size();
+  const int64_t placed = is_direct ? 0 : 2 * p.out_channels * sums;
+  // Lines that are cut are so short that each takes as long again.
+  const double turns = p.steps[2] == 1 && !p.has_dense_planes() ? 2 : 1;
+  work.moved = turns * count * static_cast<double>(gathered + placed) * kBytes;
   work.made = static_cast<double>(p.groups * p.out_channels) * depth * kBytes;
   work.read = far_bytes(work.made, static_cast<double>(strips.count()));
   return work;
 }
 
-#define TL_INSTANTIATE(T)                                               \
-  template Work gemm_work<T>(int64_t, int64_t, int64_t, int64_t, bool); \
-  template Work strips_work(const WindowProduct<T>&);
-TL_INSTANTIATE(float)
-TL_INSTANTIATE(double)
-#undef TL_INSTANTIATE
+// The weights are made ready once.
+template <class T>
+Work strips_work(const WindowProduct<T>& product, const std::vector<WindowProduct<T>>& parts) {
+  Work sum;
+  for (const WindowProduct<T>& part : parts) sum += strips_work(part);
+  sum.made = static_cast<double>(product.groups * product.out_channels * product.depth()) *
+             double{sizeof(T)};
+  return sum;
+}
 
 template <class T>
-void multiply_strips(WindowProduct<T> product) {
+void multiply_strips(WindowProduct<T> product, const std::vector<WindowProduct<T>>& parts) {
   const int64_t positions = product.images * product.window.out_size();
   if (positions * product.groups * product.out_channels == 0) return;
   if (positions >= detail::kManyProducts) product.forms = nullptr;
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
-  const Strips strips = strips_of(product, num_threads());
-  over_strips(product, strips.count(), weights.panels(),
-              [&] { return StripProduct<T>(product, weights, strips); });
+  for (const WindowProduct<T>& part : parts) {
+    const Strips strips = strips_of(part, num_threads());
+    over_strips(part, strips.count(), weights.panels(),
+                [&] { return StripProduct<T>(part, weights, strips); });
+  }
 }
 
-template void multiply_strips<float>(WindowProduct<float>);
-template void multiply_strips<double>(WindowProduct<double>);
+#define TL_INSTANTIATE(T)                                                                        \
+  template WindowProduct<T> forward_product<T>(const Convolution&, const T*, const T*, const T*, \
+                                               T*, KeptForms*);                                  \
+  template Work gemm_work<T>(int64_t, int64_t, int64_t, int64_t, bool);                          \
+  template Work strips_work(const WindowProduct<T>&);                                            \
+  template Work strips_work(const WindowProduct<T>&, const std::vector<WindowProduct<T>>&);      \
+  template void multiply_strips<T>(WindowProduct<T>, const std::vector<WindowProduct<T>>&);
+TL_INSTANTIATE(float)
+TL_INSTANTIATE(double)
+#undef TL_INSTANTIATE
 
 }  // namespace tensorlike

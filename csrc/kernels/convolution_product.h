@@ -45,6 +45,8 @@ struct WindowProduct {
   int64_t group_step = 0, out_step = 0, in_step = 0;
   std::vector<int64_t> taps;
   bool is_mirrored = false;
+  // Of a part of a product: which of the whole's taps these are; else empty.
+  std::vector<int64_t> numbers;
   KeptForms* forms = nullptr;  // of weights that never change
 
   const T* bias = nullptr;  // null: zeros
@@ -55,9 +57,19 @@ struct WindowProduct {
   int64_t origin = 0;
   int64_t steps[Window::kDims] = {0, 0, 0};
 
+  // Whether windows of a plane lie in y one after another, and whether those of a channel do.
+  bool has_dense_planes() const {
+    return steps[2] == 1 && (steps[1] == window.out[2] || window.out[1] == 1);
+  }
   bool is_dense() const {
-    const Window& w = window;
-    return steps[2] == 1 && steps[1] == w.out[2] && steps[0] == w.out[1] * w.out[2];
+    const int64_t plane = window.out[1] * window.out[2];
+    return has_dense_planes() && (steps[0] == plane || window.out[0] == 1);
+  }
+  // Where the window with this number in C order lies in a channel of y.
+  int64_t place_of(int64_t number) const {
+    const int64_t line = number / window.out[2];
+    return origin + line / window.out[1] * steps[0] + line % window.out[1] * steps[1] +
+           number % window.out[2] * steps[2];
   }
   int64_t depth() const { return in_channels * static_cast<int64_t>(taps.size()); }
   // Which weights these are, in the order of `taps`.
@@ -67,6 +79,11 @@ struct WindowProduct {
            static_cast<double>(window.out_size());
   }
 };
+
+// What a convolution computes. Defined for float and double.
+template <class T>
+WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weight, const T* bias,
+                                 T* y, KeptForms* forms);
 
 // What `make(memory)` makes of the weights: kept, where they never change, else in the buffer.
 template <class T, class Make>
@@ -90,6 +107,7 @@ class PackedWeights {
  public:
   PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer);
 
+  int64_t taps() const { return std::ssize(product_.taps); }
   int64_t panels() const { return panels_.count; }
   int64_t row(int64_t panel) const { return panels_.begin(panel); }
   int64_t rows(int64_t panel) const { return panels_.size(panel); }
@@ -143,8 +161,8 @@ class StripProduct {
   int64_t current_ = -1;
   Strip strip_{};
   StripLayout layout_;
-  int64_t at_once_ = 0;           // blocks of channels that are gathered together
-  std::vector<int64_t> offsets_;  // of the rows of a block
+  int64_t at_once_ = 0;                  // blocks of channels that are gathered together
+  std::vector<detail::ListedRow> rows_;  // of a block
   std::vector<PlaceRun> runs_;
 };
 
@@ -190,10 +208,16 @@ void over_strips(const WindowProduct<T>& product, int64_t strips, int64_t panels
 template <class T>
 Work gemm_work(int64_t m, int64_t n, int64_t k, int64_t times, bool makes_a);
 
-// Defined for float and double.
+// Defined for float and double. `parts`: products that together are this one, over its weights.
 template <class T>
 Work strips_work(const WindowProduct<T>& product);
 template <class T>
-void multiply_strips(WindowProduct<T> product);
+Work strips_work(const WindowProduct<T>& product, const std::vector<WindowProduct<T>>& parts);
+template <class T>
+void multiply_strips(WindowProduct<T> product, const std::vector<WindowProduct<T>>& parts);
+template <class T>
+void multiply_strips(const WindowProduct<T>& product) {
+  multiply_strips(product, {product});
+}
 
 }  // namespace tensorlike

@@ -85,6 +85,11 @@ struct Ahead {
   int64_t jump = 0;
 };
 
+// A row of an operand that lies anywhere, and the number of the packed column that multiplies it.
+struct ListedRow {
+  int64_t offset, number;
+};
+
 // What one instruction set level offers for one element type. Integers come as their unsigned
 // types, which wrap without undefined behaviour.
 template <class T>
@@ -95,9 +100,9 @@ struct GemmKernels {
   using Tile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
                         const Ahead<T>& ahead, SumOf<T>* c, int64_t c_row, int64_t columns,
                         bool accumulate);
-  // c[rows, columns] = (accumulate ? c : start) + a @ b where row p of b begins at
-  // b[offsets[p]], a is packed and start[i] belongs to row i. Reads whole vectors of b.
-  using ListedTile = void (*)(int64_t k, const T* a, const T* b, const int64_t* offsets,
+  // c[rows, columns] = (accumulate ? c : start) + the sum over k listed rows of b, each times its
+  // column of a, which is packed; start[i] belongs to row i. Reads whole vectors of b.
+  using ListedTile = void (*)(int64_t k, const T* a, const T* b, const ListedRow* listed,
                               const T* start, T* c, int64_t c_row, int64_t columns,
                               bool accumulate);
   static constexpr int kWidths = 4;

@@ -163,8 +163,8 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
 
 // As multiply_tile, for rows of b that lie anywhere: windows of an image, which are read in place.
 template <class T, int kRows, int kVectors>
-void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, const T* start,
-                     T* c, int64_t c_row, int64_t columns, bool accumulate) {
+void multiply_listed(int64_t k, const T* a, const T* b, const detail::ListedRow* listed,
+                     const T* start, T* c, int64_t c_row, int64_t columns, bool accumulate) {
   using V = Vector<T>;
   V sum[kRows][kVectors];
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
@@ -175,14 +175,15 @@ void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, 
     });
   });
   constexpr int64_t kAhead = 1024;  // panels follow each other: the next one arrives meanwhile
-  for (int64_t p = 0; p < k; ++p, a += kRows) {
-    __builtin_prefetch(a + kAhead);
+  for (int64_t p = 0; p < k; ++p) {
+    const T* const factors = a + listed[p].number * kRows;
+    __builtin_prefetch(factors + kAhead);
     V row[kVectors];
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      row[j.kValue] = load<V>(b + offsets[p] + j.kValue * kLanes<T>);
+      row[j.kValue] = load<V>(b + listed[p].offset + j.kValue * kLanes<T>);
     });
     unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
-      sum[i.kValue][j.kValue] += a[i.kValue] * row[j.kValue];
+      sum[i.kValue][j.kValue] += factors[i.kValue] * row[j.kValue];
     });
   }
   store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);

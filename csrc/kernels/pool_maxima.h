@@ -325,6 +325,14 @@ TL_INLINE void for_maxima(const PoolWindow& w, const void* in, F&& f) {
   const T* x = static_cast<const T*>(in);
   Found<T> strips, best;
   if (w.is_by_window()) {
+    if (are_rows(w)) {
+      const int64_t n = w.kernel[2];
+      for (int64_t i = 0; i < w.out[2]; ++i, x += n) {
+        const int64_t at = first_equal(x, n, run_maximum(x, n));
+        f(i, at < n ? i * n + at : int64_t{PlaceOf<T>::kNone});
+      }
+      return;
+    }
     if (has_runs(w)) {
       for_parts(w, [&](const Part& part) {
         part_maxima(w, part, x, best.value);

@@ -37,13 +37,6 @@ const Family& choose_family() {
   return *found;
 }
 
-double time_of(Way way, const Work& work) {
-  static const Family& family = choose_family();
-  const double (&rates)[kRates] = family.rates[static_cast<size_t>(way)];
-  return rates[0] * work.calls + rates[1] * work.products + rates[2] * work.loads +
-         rates[3] * work.moved + rates[4] * work.made + rates[5] * work.read + rates[6];
-}
-
 constexpr int kNone = -1;
 std::atomic<int> wanted{kNone};
 std::atomic<bool> is_noting{false};
@@ -51,6 +44,13 @@ std::mutex noted_mutex;
 std::vector<Considered> noted;
 
 }  // namespace
+
+double predicted_time(Way way, const Work& work) {
+  static const Family& family = choose_family();
+  const double (&rates)[kRates] = family.rates[static_cast<size_t>(way)];
+  return rates[0] * work.calls + rates[1] * work.products + rates[2] * work.loads +
+         rates[3] * work.moved + rates[4] * work.made + rates[5] * work.read + rates[6];
+}
 
 Work& Work::operator+=(const Work& other) {
   calls += other.calls;
@@ -73,7 +73,7 @@ Way Choice::best() const {
   int best = 0;
   for (int i = 0; i < offered_; ++i) {
     const Work work = offers_[i].count();
-    all[i] = {offers_[i].way, work, time_of(offers_[i].way, work)};
+    all[i] = {offers_[i].way, work, predicted_time(offers_[i].way, work)};
     if (all[i].time < all[best].time) best = i;
   }
   for (int i = 0; i < offered_; ++i) {
@@ -97,6 +97,7 @@ std::vector<Considered> noted_ways() {
 std::string_view processor_vendor() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
+  if (__builtin_cpu_is("amdfam19h")) return "amd 19h";
   if (__builtin_cpu_is("amd")) return "amd";
   if (__builtin_cpu_is("intel")) return "intel";
 #endif

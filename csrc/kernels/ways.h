@@ -26,10 +26,12 @@ enum class Way {
   kApart,      // taps that lie apart: tiles of more and smaller images
   kApartDots,  // the gradient by the weights of those
   kScattered,  // the gradient by the image: a matrix product, added to its places
+  kParts,      // strips of windows that see the same taps
+  kPartDots,   // the gradient by the weights: dots along the windows that see a tap
 };
-constexpr std::array<std::string_view, 12> kWayNames = {
-    "strips", "tiles",     "pixels",     "rows",  "blocks",     "alone",
-    "dots",   "tile dots", "pixel dots", "apart", "apart dots", "scattered"};
+constexpr std::array<std::string_view, 14> kWayNames = {
+    "strips",    "tiles",      "pixels", "rows",       "blocks",    "alone", "dots",
+    "tile dots", "pixel dots", "apart",  "apart dots", "scattered", "parts", "part dots"};
 
 // What a way does to a shape.
 struct Work {
@@ -50,6 +52,9 @@ inline double far_bytes(double bytes, double times) {
   return bytes > kNear ? bytes * times : 0;
 }
 
+// Nanoseconds of this processor's family.
+double predicted_time(Way way, const Work& work);
+
 class Choice {
  public:
   // `count` is called where there is another way.
@@ -62,7 +67,7 @@ class Choice {
     Way way;
     std::function<Work()> count;
   };
-  static constexpr int kMost = 6;
+  static constexpr int kMost = 8;
   Offer offers_[kMost];
   int offered_ = 0;
 };
@@ -77,7 +82,8 @@ struct Considered {
 void want_way(std::optional<Way> way);
 void note_ways(bool is_on);
 std::vector<Considered> noted_ways();
-// Who made this processor: "amd", "intel", or "" where that is not known.
+// Who made this processor: "amd", "intel", or "" where that is not known; "amd 19h" are Zen 3 and
+// 4, which take two turns for a vector of 64 bytes.
 std::string_view processor_vendor();
 
 }  // namespace tensorlike

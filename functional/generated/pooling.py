@@ -310,6 +310,232 @@ def max_pool_select(
     ...
 
 
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def max_pool_with_indices(
+    x: TensorLike,
+    kernel_size: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+    output_size: int | Sequence[int] | None = None,
+    spatial: int = 0,
+) -> tuple[Tensor, ...]:
+    """The maximum of each window, and where in its channel the first of them stands, in C order.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum; at most half of the window.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+        output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[1.0, 3.0, 2.0, 4.0]]])
+        >>> [part.tolist() for part in tl.functional.max_pool_with_indices(x, kernel_size=(2,))]
+        [[[[3.0, 4.0]]], [[[1, 3]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def max_pool1d_with_indices(
+    x: TensorLike,
+    kernel_size: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, ...]:
+    """The maximum of each window, and where in its channel the first of them stands, in C order.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum; at most half of the window.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[1.0, 3.0, 2.0, 4.0]]])
+        >>> [part.tolist() for part in tl.functional.max_pool1d_with_indices(x, kernel_size=(2,))]
+        [[[[3.0, 4.0]]], [[[1, 3]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def max_pool2d_with_indices(
+    x: TensorLike,
+    kernel_size: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, ...]:
+    """The maximum of each window, and where in its channel the first of them stands, in C order.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum; at most half of the window.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[[1.0, 2.0], [3.0, 5.0]]]])
+        >>> [part.tolist() for part in tl.functional.max_pool2d_with_indices(x, kernel_size=(1, 2))]
+        [[[[[2.0], [5.0]]]], [[[[1], [3]]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def max_pool3d_with_indices(
+    x: TensorLike,
+    kernel_size: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, ...]:
+    """The maximum of each window, and where in its channel the first of them stands, in C order.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum; at most half of the window.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[[[1.0, 2.0], [3.0, 5.0]]]]])
+        >>> y = tl.functional.max_pool3d_with_indices(x, kernel_size=(1, 2, 2))
+        >>> [part.tolist() for part in y]
+        [[[[[[5.0]]]]], [[[[[3]]]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def adaptive_max_pool1d_with_indices(
+    x: TensorLike, output_size: int | Sequence[int] | None = None
+) -> tuple[Tensor, ...]:
+    """The maxima of parts of nearly the same size, and where they stand.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        output_size: the size of the result, in place of the window's.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[1.0, 3.0, 2.0, 4.0]]])
+        >>> y = tl.functional.adaptive_max_pool1d_with_indices(x, output_size=(2,))
+        >>> [part.tolist() for part in y]
+        [[[[3.0, 4.0]]], [[[1, 3]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def adaptive_max_pool2d_with_indices(
+    x: TensorLike, output_size: int | Sequence[int] | None = None
+) -> tuple[Tensor, ...]:
+    """The maxima of parts of nearly the same size, and where they stand.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        output_size: the size of the result, in place of the window's.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[[1.0, 2.0], [3.0, 5.0]]]])
+        >>> y = tl.functional.adaptive_max_pool2d_with_indices(x, output_size=(1, 2))
+        >>> [part.tolist() for part in y]
+        [[[[[3.0, 5.0]]]], [[[[2, 3]]]]]
+    """
+    ...
+
+
+# opdecl/pooling.yaml: MaxPoolWithIndices
+@native
+def adaptive_max_pool3d_with_indices(
+    x: TensorLike, output_size: int | Sequence[int] | None = None
+) -> tuple[Tensor, ...]:
+    """The maxima of parts of nearly the same size, and where they stand.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        output_size: the size of the result, in place of the window's.
+
+    Returns:
+        2 tensors.
+
+    Source:
+        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[[[1.0, 2.0], [3.0, 5.0]]]]])
+        >>> y = tl.functional.adaptive_max_pool3d_with_indices(x, output_size=(1, 1, 2))
+        >>> [part.tolist() for part in y]
+        [[[[[[3.0, 5.0]]]]], [[[[[2, 3]]]]]]
+    """
+    ...
+
+
 # opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool(

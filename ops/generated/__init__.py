@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .pooling import MaxPool as MaxPool
     from .pooling import MaxPoolSelect as MaxPoolSelect
     from .pooling import MaxPoolSpread as MaxPoolSpread
+    from .pooling import MaxPoolWithIndices as MaxPoolWithIndices
     from .quantization import ConvInteger as ConvInteger
     from .quantization import DynamicQuantizedConvolution as DynamicQuantizedConvolution
     from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
@@ -149,6 +150,7 @@ __all__ = [
     "MaxPool",
     "MaxPoolSelect",
     "MaxPoolSpread",
+    "MaxPoolWithIndices",
     "OneHot",
     "Pad",
     "PutAlongAxis",
@@ -239,6 +241,7 @@ _LATE = {
     "MaxPool": ".pooling",
     "MaxPoolSelect": ".pooling",
     "MaxPoolSpread": ".pooling",
+    "MaxPoolWithIndices": ".pooling",
     "OneHot": ".nn",
     "Pad": ".indexing",
     "PutAlongAxis": ".indexing",

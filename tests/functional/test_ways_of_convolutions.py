@@ -3,38 +3,18 @@ on generated shapes; threads; and that the choice between them is the problem's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from support.convolutions import convolved, gradients
+from support.convolutions import convolved
+from support.ways import bits, calls_of, check_every_way, wanted, ways_of
 
-import tensorlike as tl
-import tensorlike.functional as F
 from tensorlike import _C
-from tensorlike.static import CompiledProgram
 
 Array = np.ndarray[Any, Any]
 ALL = {"strips", "tiles", "pixels", "rows", "blocks", "alone", "dots", "tile dots", "pixel dots",
-       "apart", "apart dots", "scattered"}  # fmt: skip
-
-
-@contextmanager
-def wanted(way: str | None) -> Iterator[None]:
-    _C.want_way(way)
-    try:
-        yield
-    finally:
-        _C.want_way(None)
-
-
-def ways_of(call: Callable[[], Any]) -> list[str]:
-    _C.note_ways(True)
-    call()
-    _C.note_ways(False)
-    return [name for name, *_ in _C.noted_ways()]
+       "apart", "apart dots", "scattered", "parts", "part dots"}  # fmt: skip
 
 
 Drawn = tuple[Array, Array, Array, dict[str, Any]]
@@ -70,63 +50,11 @@ def drawn(seed: int, dtype: str) -> Drawn:
     return x, w, b, how
 
 
-def calls_of(x: Array, w: Array, b: Array, how: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    """The result, with weights that are kept as well, and both gradients toward dy."""
-    weight, bias = tl.tensor(w), tl.tensor(b)
-    listing = tl.Listing()
-    y = F.convolution(tl.Tensor(listing.input("x", x.shape, x.dtype.name)), weight, bias, **how)
-    kept = CompiledProgram(listing, ["keep"])
-    dy = tl.tensor(toward(y.shape, x.dtype))
-
-    def slope(of: int) -> Callable[[], Any]:
-        operands = [tl.tensor(z, requires_grad=i == of) for i, z in enumerate((x, w))]
-        result = F.convolution(*operands, **how)
-        return lambda: tl.autograd.grad(result, operands[of], dy, retain_graph=True)[0]
-
-    return {
-        "forward": lambda: F.convolution(tl.tensor(x), weight, bias, **how),
-        "kept": lambda: kept.run(y, x),
-        "image": slope(0),
-        "weights": slope(1),
-    }
-
-
-def toward(shape: tuple[int, ...], dtype: Any) -> Array:
-    return np.random.default_rng(9).standard_normal(shape).astype(dtype)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("seed", range(48))
 def test_every_way_gives_what_the_definition_gives(seed: int, dtype: str) -> None:
     x, w, b, how = drawn(seed, dtype)
-    y = convolved(x, w, b, **how)
-    dy = toward(y.shape, dtype)
-    results = [y, y, *gradients(x, w, dy, **how)]
-    size = convolved(abs(x), abs(w), abs(b), **how)
-    sizes = [size, size, *gradients(abs(x), abs(w), abs(dy), **how)]
-    unit = float(np.finfo(dtype).eps)
-    bits_of: dict[str, bytes] = {}
-    for (kind, call), result, size in zip(
-        calls_of(x, w, b, how).items(), results, sizes, strict=True
-    ):
-        for way in ways_of(call):
-            with wanted(way):
-                found = [bits(call, threads) for threads in (1, 2, 5)]
-            assert found[1] == found[0] == found[2], (kind, way)
-            if kind in ("forward", "kept"):  # weights are packed the same, for once or for all
-                assert bits_of.setdefault(way, found[0]) == found[0], way
-            got = np.frombuffer(found[0], dtype).reshape(result.shape)
-            error = abs(got - result) / (size + size.max() / 8)
-            assert float(error.max(initial=0)) < 8 * unit, (kind, way)
-
-
-def bits(call: Callable[[], Any], threads: int) -> bytes:
-    before = tl.num_threads()
-    tl.set_num_threads(threads)
-    try:
-        return np.asarray(call()).tobytes()
-    finally:
-        tl.set_num_threads(before)
+    check_every_way(x, w, b, how)
 
 
 def test_shapes_are_drawn_for_every_way() -> None:

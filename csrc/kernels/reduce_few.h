@@ -4,22 +4,10 @@
 
 #include "kernels/halving.h"
 #include "kernels/kernel_table.h"
-#include "kernels/reduce_types.h"
+#include "kernels/reduce_blocks.h"
 
 namespace tensorlike {
 namespace {
-
-// Two vectors, lane by lane.
-template <class L, class T>
-[[gnu::always_inline]] inline Vector<T> combined_lanes(Vector<T> a, Vector<T> b) {
-  alignas(kVectorBytes) T first[kLanes<T>];
-  alignas(kVectorBytes) T second[kLanes<T>];
-  store(first, a);
-  store(second, b);
-#pragma GCC unroll 1  // else the lanes are as many numbers, and no vector
-  for (int l = 0; l < kLanes<T>; ++l) first[l] = L::combine(first[l], second[l]);
-  return load<Vector<T>>(first);
-}
 
 // L has the loops along rows.
 template <class L>
@@ -34,7 +22,11 @@ struct FewElements {
   using Few = std::conditional_t<(sizeof(Lane) < 4), int32_t, Lane>;
   static constexpr int kLanes = L::kRowLanes;
   static constexpr int kMost = 2 * kLanes;  // elements of a row that is halved as it is
-  static constexpr int64_t kRows = 64;      // at once
+  // Where lanes are vectors, a longer row has its own.
+  static constexpr int kShort =
+      L::Blocks::kInVectors ? std::min(kMost, 2 * kVectorBytes / static_cast<int>(sizeof(Few)))
+                            : kMost;
+  static constexpr int64_t kRows = 64;  // at once
   static constexpr int64_t kSlack = Halving<Few>::kSlack;
   static constexpr int64_t kBuffer = kRows * kMost + kSlack;
   // Fewer columns fill no vector.
@@ -65,7 +57,7 @@ struct FewElements {
   template <int kCount>
   static void lanes_of(Few* out, const T* x, int64_t n, int64_t step) {
     Lane lanes[kCount][L::kLanes];
-    L::lanes_of(x, n, step, lanes);
+    L::Blocks::lanes_of(x, n, step, lanes);
     for (Lane* row : lanes) {
       for (int width = L::kLanes / 2; width >= kLanes; width /= 2) {
         for (int l = 0; l < width; ++l) row[l] = L::combine(row[l], row[l + width]);
@@ -92,17 +84,6 @@ struct FewElements {
   // Whether the lanes of a row are vectors of what is combined.
   static constexpr bool kHalvesLanes = !L::kIsFree && std::is_same_v<Lane, Few> && kWidth <= kLanes;
 
-  // A row's lanes, the first half with the second until they are one vector.
-  [[gnu::always_inline]] static Vector<Few> folded(const Few* lanes) {
-    constexpr int kVectors = kLanes / kWidth;
-    Vector<Few> row[std::max(kVectors, 1)];
-    for (int v = 0; v < kVectors; ++v) row[v] = load<Vector<Few>>(lanes + v * kWidth);
-    for (int half = kVectors / 2; half > 0; half /= 2) {
-      for (int v = 0; v < half; ++v) row[v] = combined(row[v], row[v + half]);
-    }
-    return row[0];
-  }
-
   // Vectors of runs of 2 * kHalf lanes, whose halves are combined: two vectors become one.
   template <int kHalf>
   [[gnu::always_inline]] static void halve(Vector<Few>* rows) {
@@ -120,7 +101,7 @@ struct FewElements {
   // Rows of n elements, `step` from one to the next, each combined with its accumulator.
   class Rows {
    public:
-    Rows(int64_t n, int64_t step) : n_(n), step_(step), is_short_(n <= kMost && step == n) {
+    Rows(int64_t n, int64_t step) : n_(n), step_(step), is_short_(n <= kShort && step == n) {
       int64_t length = is_short_ ? n : kLanes;
       while (length > 1) {
         const int64_t half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length)) / 2);
@@ -129,15 +110,23 @@ struct FewElements {
       }
     }
 
-    // kRows at most; others `follow` them.
-    void run(Acc* totals, const T* in, int64_t rows, int64_t follow) const {
+    // kRows at most; others `follow` them. Only short rows are always stored as they are.
+    template <class Stored>
+    void run(Acc* totals, const Stored* in, int64_t rows, int64_t follow) const {
+      if constexpr (kHalvesLanes) {
+        if (!is_short_) return run_lanes(totals, in, rows);
+      }
+      if constexpr (std::is_same_v<Stored, T>) run_short(totals, in, rows, follow);
+    }
+
+   private:
+    void run_short(Acc* totals, const T* in, int64_t rows, int64_t follow) const {
       alignas(64) Few first[kBuffer];
       alignas(64) Few second[kBuffer];
       Few* from = first;
       Few* to = second;
       int done = 0;
       if (!is_short_) {
-        if constexpr (kHalvesLanes) return run_lanes(totals, in, rows);
         if constexpr (!L::kIsFree) all_lanes(first, in, rows);
       } else if (count_ == 0) {
         mapped(first, in, rows);
@@ -153,22 +142,44 @@ struct FewElements {
       }
     }
 
-   private:
     // As many rows as a vector has lanes: each row's lanes become a vector, and vectors are halved
     // in registers, two and two to one, until there is one of all rows.
-    void run_lanes(Acc* totals, const T* in, int64_t rows) const {
+    template <class Stored>
+    void run_lanes(Acc* totals, const Stored* in, int64_t rows) const {
       for (int64_t r = 0; r < rows; r += kWidth, in += kWidth * step_) {
         const int64_t count = std::min<int64_t>(rows - r, kWidth);
-        alignas(kVectorBytes) Few lanes[kWidth * kLanes] = {};
-        lanes_of_rows(lanes, in, count);
+        alignas(kVectorBytes) Few lanes[kWidth * kWidth] = {};
+        fold_rows(lanes, in, count);
         Vector<Few> made[kWidth];
 #pragma GCC unroll 16
-        for (int v = 0; v < kWidth; ++v) made[v] = folded(lanes + v * kLanes);
+        for (int v = 0; v < kWidth; ++v) made[v] = load<Vector<Few>>(lanes + v * kWidth);
         halve<kWidth / 2>(made);
         alignas(kVectorBytes) Few results[kWidth];
         store(results, made[0]);
         for (int64_t k = 0; k < count; ++k) {
           totals[r + k] = static_cast<Acc>(Combine{}(totals[r + k], static_cast<Acc>(results[k])));
+        }
+      }
+    }
+
+    // A vector of each row.
+    template <class Stored>
+    void fold_rows(Few* out, const Stored* in, int64_t rows) const {
+      using Vectors = VectorLanes<L, Stored>;
+      if constexpr (L::Blocks::kInVectors) {
+        if (step_ == n_) RowBlocks<L, Stored>::fetch_beyond(in, rows * n_);
+        for (int64_t r = 0; r < rows; ++r) {
+          store(out + r * kWidth, Vectors::folded(in + r * step_, n_));
+        }
+      } else {
+        alignas(kVectorBytes) Few lanes[kWidth * kLanes];
+        lanes_of_rows(lanes, in, rows);
+        for (int64_t r = 0; r < rows; ++r) {
+          typename Vectors::Lanes row;
+          for (int v = 0; v < Vectors::kVectors; ++v) {
+            row[v] = load<Vector<Few>>(lanes + r * kLanes + v * kWidth);
+          }
+          store(out + r * kWidth, Vectors::folded(row));
         }
       }
     }

@@ -1,11 +1,12 @@
-// Reductions of halves, for one ISA level: the loops of float32, to their bits, over pieces that
-// are widened while they are in the nearest cache. Included by reduce_tu.cpp alone.
+// Reductions of halves, for one ISA level: the loops of float32, to their bits, over vectors that
+// are widened in registers, or over pieces in the nearest cache. Included by reduce_tu.cpp alone.
 #pragma once
 
 #include <algorithm>
 
 #include "kernels/half_loop.h"
 #include "kernels/kernel_table.h"
+#include "kernels/reduce_blocks.h"
 #include "kernels/reduce_few.h"
 
 namespace tensorlike {
@@ -28,6 +29,7 @@ struct ReducedHalves {
   static constexpr int64_t kPiece = 4096;  // elements: several times kTile
   static constexpr int64_t kResults = 256;
   static constexpr int kWidth = kLanes<float>;
+  static constexpr bool kInRegisters = L::Blocks::kInVectors;
   static_assert(kPiece % kTile == 0);
 
   // Of that of float32.
@@ -40,8 +42,13 @@ struct ReducedHalves {
   }
 
   static void row(void* acc, const void* x, int64_t n) {
-    alignas(64) float wide[kPiece];
     const Half* in = static_cast<const Half*>(x);
+    if constexpr (kInRegisters) {
+      Acc& total = *static_cast<Acc*>(acc);
+      total = RowBlocks<L, Half>::row(total, in, n);
+      return;
+    }
+    alignas(64) float wide[kPiece];
     for (; n > 0; n -= kPiece, in += kPiece) {
       const int64_t count = std::min(n, kPiece);
       convert_halves(wide, in, count);
@@ -123,15 +130,34 @@ struct ReducedHalves {
   static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
     const Half* in = static_cast<const Half*>(x);
     Half* to = static_cast<Half*>(out);
-    if (n == 0 || n > kPiece) {
-      for (int64_t r = 0; r < count; ++r) {
-        Acc acc;
-        L::start(&acc, 1);
-        row(&acc, in + r * step, n);
-        finish(to + r, &acc, 1, n);
-      }
-      return;
+    if (n == 0 || n > kPiece || (kInRegisters && n >= kBlock)) {
+      return one_by_one(to, in, n, count, step);
     }
+    if constexpr (kInRegisters) {
+      if (n > L::Few::kMost && !L::rounds()) return in_registers(to, in, n, count, step);
+    }
+    in_pieces(to, in, n, count, step);
+  }
+
+  static void one_by_one(Half* to, const Half* in, int64_t n, int64_t count, int64_t step) {
+    for (int64_t r = 0; r < count; ++r) {
+      Acc acc;
+      L::start(&acc, 1);
+      row(&acc, in + r * step, n);
+      finish(to + r, &acc, 1, n);
+    }
+  }
+
+  static void in_registers(Half* to, const Half* in, int64_t n, int64_t count, int64_t step) {
+    float results[kResults];
+    for (int64_t r = 0; r < count; r += kResults) {
+      const int64_t some = std::min(kResults, count - r);
+      L::each_short(kFinish, results, in + r * step, n, some, step);
+      convert_halves(to + r, results, some);
+    }
+  }
+
+  static void in_pieces(Half* to, const Half* in, int64_t n, int64_t count, int64_t step) {
     alignas(64) float wide[kPiece];
     float results[kResults];
     const int64_t together = std::min(kPiece / n, kResults);

@@ -3,6 +3,7 @@
 #include "kernels/half_loop.h"
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/reduce_blocks.h"
 #include "kernels/reduce_columns.h"
 #include "kernels/reduce_few.h"
 #include "kernels/reduce_free.h"
@@ -44,6 +45,7 @@ struct Loops {
   static constexpr int kLanes = std::is_same_v<Lane, bool> ? kUsualLanes : kColumns;
   static constexpr int kRowLanes = kUsualLanes;
 
+  static Lane first_lane() { return first_value<Lane, kInit>(); }
   static Acc first() { return first_value<Acc, kInit>(); }
   static void start(void* acc, int64_t n) { std::fill_n(static_cast<Acc*>(acc), n, first()); }
 
@@ -55,16 +57,6 @@ struct Loops {
   // Elements of a block. Those of narrow integers have many lanes, which are combined at its end;
   // since what they give is exact, blocks may be longer.
   static constexpr int64_t kRun = kIsExtreme && sizeof(Lane) < 4 ? 8 * kBlock : kBlock;
-  // Blocks that are combined side by side, their lanes in half of the registers. Extremes are found
-  // block by block: those of several at once were slower from memory, 1.8 ms for 44 MB to 1.1.
-  static constexpr int kStreams =
-      kIsExtreme ? 1
-                 : static_cast<int>(std::clamp<size_t>(kRegisterBytes / 2 / (kLanes * sizeof(Lane)),
-                                                       1, kRowsTogether));
-  // Elements between what is combined and what memory is asked for (measured there: sums of 44 MB
-  // take 1.0 ms for 1.4).
-  static constexpr int64_t kAhead = (kStreams > 1 ? kStreams : 2) * kRun;
-
   static Lane combine(Lane a, Lane b) { return static_cast<Lane>(Combine{}(a, b)); }
   static Lane mapped(T x) { return static_cast<Lane>(Map{}(x)); }
   // No loop is vectorised that reads bool as what it is.
@@ -76,102 +68,13 @@ struct Loops {
     }
   }
 
-  // The first half with the second, lane by lane, until one is left.
-  template <int kCount = kLanes>
-  [[gnu::always_inline]] static Lane combine_lanes(Lane* lanes) {
-    if constexpr (kCount == 1) {
-      return lanes[0];
-    } else {
-      for (int l = 0; l < kCount / 2; ++l) lanes[l] = combine(lanes[l], lanes[l + kCount / 2]);
-      return combine_lanes<kCount / 2>(lanes);
-    }
-  }
-
-  // Asks for what lies kAhead beyond elements [at, at + kLanes), once for each cache line: in the
-  // second cache, since the nearest one has no room for what is that far ahead.
-  [[gnu::always_inline]] static void fetch_beyond(const T* x, int64_t at) {
-    constexpr int64_t kLine = 64 / sizeof(T);
-    if (kLanes < kLine && at % kLine != 0) return;
-    const uintptr_t from = reinterpret_cast<uintptr_t>(x) + (at + kAhead) * sizeof(T);
-#pragma GCC unroll 4
-    for (uintptr_t b = 0; b < kLanes * sizeof(T); b += 64) {
-      __builtin_prefetch(reinterpret_cast<const void*>(from + b), 0, 2);
-    }
-  }
-
-  // What each of kStreams whole blocks gives, which follow each other.
-  static void whole_blocks(const T* x, Lane* parts) {
-    Lane lanes[kStreams][kLanes];
-    for (auto& row : lanes) std::fill_n(row, kLanes, first_value<Lane, kInit>());
-    for (int64_t i = 0; i < kRun; i += kLanes) {
-#pragma GCC unroll 8
-      for (int s = 0; s < kStreams; ++s) {
-        fetch_beyond(x, s * kRun + i);
-#pragma GCC unroll 1
-        for (int l = 0; l < kLanes; ++l) {
-          const Lane value = mapped_at(x, s * kRun + i + l);
-          // Whether it is NaN, which the first one is asked, waits for nothing.
-          lanes[s][l] = kIsExtreme ? combine(value, lanes[s][l]) : combine(lanes[s][l], value);
-        }
-      }
-    }
-    for (int s = 0; s < kStreams; ++s) parts[s] = combine_lanes(lanes[s]);
-  }
-
-  // n < kLanes elements, each into its lane.
-  [[gnu::always_inline]] static void few(Lane* lanes, const T* x, int64_t n) {
-    if constexpr (kMasks<T>) {
-      // All lanes are written: what is stored in part is slow to load.
-      for (int l = 0; l < kLanes; ++l) {
-        const T value = l < n ? x[l] : T{};
-        const Lane combined = combine(lanes[l], mapped(value));
-        lanes[l] = l < n ? combined : lanes[l];
-      }
-    } else {
-      const int count = n < kLanes ? static_cast<int>(n) : kLanes;  // which the compiler can see
-      for (int l = 0; l < count; ++l) lanes[l] = combine(lanes[l], mapped_at(x, l));
-    }
-  }
-
-  // The lanes of kCount blocks of n <= kRun elements, `step` elements from one to the next.
-  template <int kCount>
-  [[gnu::always_inline]] static void lanes_of(const T* x, int64_t n, int64_t step,
-                                              Lane (&lanes)[kCount][kLanes]) {
-    for (auto& row : lanes) std::fill_n(row, kLanes, first_value<Lane, kInit>());
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-#pragma GCC unroll 4
-      for (int s = 0; s < kCount; ++s) {
-#pragma GCC unroll 1  // else the lanes of extremes are sixteen numbers, and no vector
-        for (int l = 0; l < kLanes; ++l) {
-          lanes[s][l] = combine(lanes[s][l], mapped_at(x, s * step + i + l));
-        }
-      }
-    }
-    for (int s = 0; s < kCount; ++s) {
-      if (i < n) few(lanes[s], x + s * step + i, n - i);
-    }
-  }
-
-  // What these blocks give.
-  template <int kCount>
-  static void blocks(const T* x, int64_t n, int64_t step, Lane* parts) {
-    Lane lanes[kCount][kLanes];
-    lanes_of(x, n, step, lanes);
-    for (int s = 0; s < kCount; ++s) parts[s] = combine_lanes(lanes[s]);
-  }
-
   static bool is_decided(const void* acc) {
     return kDecides && *static_cast<const Acc*>(acc) != first_value<Acc, kInit>();
   }
 
-  static Acc add_parts(Acc total, const Lane* parts, int n) {
-    for (int i = 0; i < n; ++i)
-      total = static_cast<Acc>(Combine{}(total, static_cast<Acc>(parts[i])));
-    return total;
-  }
+  using Blocks = RowBlocks<Loops>;
 
-  // Blocks are combined in their order, however many are looked at together.
+  // Blocks are combined in their order.
   static void row(void* acc, const void* x, int64_t n) {
     const T* in = static_cast<const T*>(x);
     Acc total = *static_cast<Acc*>(acc);
@@ -184,29 +87,8 @@ struct Loops {
       *static_cast<Acc*>(acc) = total;
       return;
     } else {
-      row_of_blocks(&total, in, n);
-      *static_cast<Acc*>(acc) = total;
+      *static_cast<Acc*>(acc) = Blocks::row(total, in, n);
     }
-  }
-
-  static void row_of_blocks(Acc* acc, const T* in, int64_t n) {
-    Acc total = *acc;
-    Lane parts[kStreams];
-    for (; n >= kStreams * kRun; n -= kStreams * kRun, in += kStreams * kRun) {
-      whole_blocks(in, parts);
-      total = add_parts(total, parts, kStreams);
-    }
-    if constexpr (kStreams > 4) {
-      for (; n >= 4 * kRun; n -= 4 * kRun, in += 4 * kRun) {
-        blocks<4>(in, kRun, kRun, parts);
-        total = add_parts(total, parts, 4);
-      }
-    }
-    for (; n > 0; n -= kRun, in += kRun) {
-      blocks<1>(in, std::min(kRun, n), 0, parts);
-      total = add_parts(total, parts, 1);
-    }
-    *acc = total;
   }
 
   // Asks for elements that come next. Whether there are any does not matter.
@@ -244,7 +126,9 @@ struct Loops {
     each_long(finish, to, in, n, count, step);
   }
 
-  static void each_short(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
+  // Stored as they are, or, longer than what is halved as it is, as halves.
+  template <class Stored>
+  static void each_short(FinishLoop finish, Out* out, const Stored* in, int64_t n, int64_t count,
                          int64_t step) {
     const typename Few::Rows rows(n, step);
     Acc totals[Few::kRows];
@@ -259,25 +143,25 @@ struct Loops {
   static void each_long(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
                         int64_t step) {
     constexpr int64_t kResults = 64;
-    // Of which one keeps the processor busy by itself: 4 KB, which are fetched in their order.
-    // Extremes of whole blocks are found otherwise, NaN first.
-    constexpr int64_t kBusy = std::max(kRun, int64_t{4096 / sizeof(T)});
-    constexpr int64_t kLongRow = kIsFree ? 0 : (kIsExtreme ? kRun : kBusy);
+    // Fewer elements are looked at in several rows side by side; extremes of whole blocks are found
+    // otherwise, NaN first.
+    constexpr int64_t kLongRow = kIsFree || Blocks::kInVectors ? 0 : kRun;
     Acc totals[kResults];
     [[maybe_unused]] Lane parts[kTogether];
     for (int64_t at = 0; at < count; at += kResults) {
       const int64_t results = std::min(kResults, count - at);
       start(totals, results);
       int64_t r = 0;
-      if constexpr (!kIsFree) {
+      if constexpr (kLongRow > 0) {
         for (; n < kLongRow && r + kTogether <= results; r += kTogether) {
           const T* rows = in + (at + r) * step;
           for (int64_t i = 0; i < n; i += kRun) {
             const int64_t size = std::min(kRun, n - i);
             if (step == n) fetch(rows + kTogether * (n + i), kTogether * size);
-            blocks<kTogether>(rows + i, size, step, parts);
+            Blocks::template of<kTogether>(rows + i, size, step, parts);
             for (int64_t s = 0; s < kTogether; ++s) {
-              totals[r + s] = add_parts(totals[r + s], &parts[s], 1);
+              totals[r + s] =
+                  static_cast<Acc>(Combine{}(totals[r + s], static_cast<Acc>(parts[s])));
             }
           }
         }

@@ -44,6 +44,19 @@ def test_extremes_and_sums_of_many_rows_have_the_bits_of_each_alone(name: str, d
         np.testing.assert_array_equal(together, alone, f"{n} elements")
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "sumsq", "sumabs"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_in_rows_of_any_length_have_the_bits_of_float32(name: str, dtype: str) -> None:
+    call = getattr(F, name)
+    for n in LENGTHS + LONGER:
+        x = tl.tensor(drawn((9, n + 3), "float32", n)).astype(dtype)[:, :n]
+        for rows in (x, x.copy(), x[:1]):
+            found = call(rows, axis=1)
+            wanted = call(rows.astype("float32"), axis=1).astype(dtype)
+            assert found.dtype == wanted.dtype
+            assert bool(F.all((found == wanted) | ((found != found) & (wanted != wanted)))), n
+
+
 def test_sums_of_short_rows_are_those_of_numpy() -> None:
     for n in LENGTHS:
         x = drawn((9, 5, n), "float32")

@@ -64,3 +64,19 @@ def test_derivatives_of_gradients_need_no_constants_slope() -> None:
     np.testing.assert_array_equal(first.detach().numpy(), [3.0, 16.0])
     (second,) = tl.autograd.grad(first.sum(), [x])
     np.testing.assert_array_equal(second.numpy(), [6.0, 8.0])
+
+
+def test_sums_of_cotangents_leave_what_others_hold_as_it_is() -> None:
+    """They are added in the memory of one of them where the pass alone has it."""
+    x = tl.tensor(np.full(SIZE, 2.0, np.float32), requires_grad=True)
+    given = tl.tensor(np.full(SIZE, 3.0, np.float32))
+    seen: list[Any] = []
+    a, b = x * 1.0, x * 2.0
+    for part in (a, b):
+        part.register_hook(seen.append)
+    y = a + b + a + F.reshape(b, (SIZE, 1))[:, 0] + x + a
+    y.backward(given)
+    assert x.grad.numpy().tolist() == [3.0 * 8] * SIZE
+    assert given.numpy().tolist() == [3.0] * SIZE
+    assert sorted(g.numpy()[0] for g in seen) == [6.0, 9.0]
+    assert all((g.numpy() == g.numpy()[0]).all() for g in seen)

@@ -88,6 +88,43 @@ def adam() -> Step:
     return step
 
 
+def operators(x: tl.Tensor, y: tl.Tensor) -> tl.Tensor:
+    """Five lines of operators alone."""
+    a = x * y + 1.0
+    b = a * a - x
+    c = b / (1.0 + a * a)
+    d = c * y + a
+    return d * 0.5
+
+
+def lines(is_trained: bool) -> Step:
+    x, y = normal(1_000_000), normal(1_000_000)
+    x.requires_grad = is_trained
+
+    def step() -> float:
+        z = operators(x, y)
+        if not is_trained:
+            return float(z[0].item())
+        x.grad = None
+        z.sum().backward()
+        return float(x.grad[0].item())
+
+    return step
+
+
+def update() -> Step:
+    p, v, gradient = normal(1_000_000), normal(1_000_000), normal(1_000_000)
+
+    def step() -> float:
+        nonlocal p, v
+        v *= 0.9
+        v += 0.1 * gradient
+        p -= 0.01 * v
+        return float(p[0].item())
+
+    return step
+
+
 def tiny() -> Step:
     x, y = normal(8), normal(8)
 
@@ -102,6 +139,9 @@ BUILDS: dict[str, Callable[[], Step]] = {
     "six lines, 1e7": six_lines,
     "sum of a product, 1e7": sum_of_product,
     "softmax in lines, 1e7": softmax_lines,
+    "five lines, 1e6": lambda: lines(False),
+    "five lines and back, 1e6": lambda: lines(True),
+    "three updates, 1e6": update,
     "20 lines, 2e4": lambda: chain(20, 20_000),
     "10 lines, 2e5": lambda: chain(10, 200_000),
     "Adam, 1e7": adam,

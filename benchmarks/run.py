@@ -91,6 +91,7 @@ SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
         tiny.gelu,
         tiny.layers,
         tiny.views,
+        tiny.conversions,
         tiny.chain,
         tiny.steps,
         tiny.python_kind,

@@ -153,6 +153,39 @@ def views(settings: Settings) -> list[Result]:
     return found
 
 
+def assigned(x: Any) -> Any:
+    """The tensor, an element of which is written."""
+    x[0] = 1.5
+    return x
+
+
+def conversions(settings: Settings) -> list[Result]:
+    """Numbers, lists and arrays in and out. The bar is NumPy's time."""
+    array, _ = arrays(8)
+    ours = {"new": tl.tensor, "x": tl.tensor(array), "s": tl.tensor(array[0])}
+    theirs = {"new": torch.tensor, "x": torch.tensor(array), "s": torch.tensor(array[0])}
+    numpy = {"new": np.array, "x": array.copy(), "s": np.array(array[0])}
+    found = []
+    for title, statement in (
+        ("float(s)", "float(s)"),
+        ("s.item()", "s.item()"),
+        ("x.tolist(), 8 elements", "x.tolist()"),
+        ("np.array(x), 8 elements", "np.array(x)"),
+        ("tensor(array), 8 elements", "new(array)"),
+        ("tensor([1.0, 2.0, 3.0])", "new([1.0, 2.0, 3.0])"),
+        ("tensor(1.5)", "new(1.5)"),
+        ("x[0] = 1.5, 8 elements", "assigned(x)"),
+    ):
+        more = {"array": array, "assigned": assigned, "np": np}
+        contenders = {
+            "tensorlike": Contender(statement, {**ours, **more}),
+            "PyTorch": Contender(statement, {**theirs, **more}),
+            "NumPy": Contender(statement, {**numpy, **more}),
+        }
+        found += time_in_turns(contenders, settings).results(title, {"PyTorch": None, "NumPy": 1.0})
+    return found
+
+
 def run_chain(x: Any, w: Any, b: Any) -> Any:
     """Twenty ops forward, and back; the gradient by x."""
     x.grad = None

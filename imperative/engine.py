@@ -106,10 +106,6 @@ def options() -> dict[str, Any]:
     return dict(_C.engine_options())
 
 
-# Variables of the environment are read before anything can be raised; this is import.
-_C.check_environment()
-
-
 def sync() -> None:
     """Runs everything that waits, and returns when it is done.
 

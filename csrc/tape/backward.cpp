@@ -197,7 +197,7 @@ class Pass {
     }
     static const Op& add = registry().scalar_op("add");
     Value* args[] = {sum.get(), cotangent.get()};
-    sum = apply_one(add, args);
+    sum = apply_over(add, args, 3);  // both end here, unless somebody else holds them
   }
 
   // Whether a rule of the op adds to what has arrived itself.

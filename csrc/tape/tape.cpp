@@ -80,23 +80,57 @@ Read read_by_gradient(const Op& op, const Gradients& gradients, bool is_replayed
   return {gradients.inputs_read, gradients.outputs_read};
 }
 
-void record(const Op& op, Args args, Tape& tape, Args primals, Read read,
+// What the rules of some inputs of a function read, a bit each: those of constants never run.
+Read read_by_rules(const Gradients& gradients, size_t inputs, uint32_t wanted) {
+  Read read{0, 0};
+  const auto add = [&](int slot) {
+    const size_t place = static_cast<size_t>(slot);
+    const size_t output = place - inputs;
+    if (place < inputs) {
+      read.inputs |= 1U << place;
+    } else if (output < static_cast<size_t>(gradients.outputs)) {
+      read.outputs |= 1U << output;
+    }
+  };
+  const auto is_wanted = [&](int input) { return (wanted >> input & 1U) != 0; };
+  for (const CompiledGrad& rule : gradients.rules) {
+    if (!is_wanted(rule.input) && std::none_of(rule.beside.begin(), rule.beside.end(), is_wanted)) {
+      continue;
+    }
+    for (const CompiledStep& step : rule.body->steps) {
+      if (step.kind == CompiledStep::Kind::kSize) continue;  // known without the value
+      std::for_each(step.args.begin(), step.args.end(), add);
+    }
+    std::for_each(rule.body->results.begin(), rule.body->results.end(), add);
+  }
+  return read;
+}
+
+// `rules`: of a function, where some inputs may be constants; null: `read` is what is read.
+void record(const Op& op, Args args, Tape& tape, Args primals, Read read, const Gradients* rules,
             std::span<Ref<Value>> out) {
   Ref<Node> node = make_ref<Node>();
   node->op = Ref<const Op>(&op);
   node->sequence = next_sequence();
   node->specs = call_spec(op, primals, out);
   node->inputs.reserve(args.size());
+  uint32_t wanted = 0;
   for (size_t i = 0; i < args.size(); ++i) {
     Node::Input input;
     if (args[i]->tag == Value::kTracer) {
       const auto* tracer = static_cast<const Tracer*>(args[i]);
       if (tracer->tape.get() == &tape && is_differentiable(node->input_spec(i).dtype)) {
         static_cast<Edge&>(input) = tracer->edge;
+        if (input.node) wanted |= 1U << std::min<size_t>(i, 31);
       }
     }
-    if (Read::has(read.inputs, i)) input.saved = Ref<Value>(primals[i]);
     node->inputs.push_back(std::move(input));
+  }
+  const bool has_constants = wanted + 1 != 1U << args.size();
+  const bool may_read_less = rules != nullptr && (read.inputs | read.outputs) != 0;
+  if (has_constants && may_read_less) read = read_by_rules(*rules, args.size(), wanted);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (Read::has(read.inputs, i)) node->inputs[i].saved = Ref<Value>(primals[i]);
   }
   for (size_t i = 0; i < out.size(); ++i) {
     if (read.outputs != 0) {
@@ -273,7 +307,8 @@ void Node::destroy() {
 
 void record_applied(const Op& op, Args args, Tape& tape, Args primals, Values& out) {
   static const Gradients none;
-  record(op, args, tape, primals, read_by_gradient(op, none, false), {out.data(), out.size()});
+  record(op, args, tape, primals, read_by_gradient(op, none, false), nullptr,
+         {out.data(), out.size()});
 }
 
 bool apply_tracer(const Op& op, Args args, Values& out) {
@@ -324,7 +359,8 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     out = apply(op, values);
   }
   const Read read = read_by_gradient(op, *gradients, is_replayed);
-  record(op, args, *tape, values, read, {out.data(), out.size()});
+  const Gradients* const rules = is_replayed || op.scalar == nullptr ? nullptr : gradients;
+  record(op, args, *tape, values, read, rules, {out.data(), out.size()});
   return true;
 }
 

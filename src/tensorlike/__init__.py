@@ -26,6 +26,7 @@ from ._C import ShapeError as ShapeError
 from ._C import TensorlikeError as TensorlikeError
 from ._C import __version__ as __version__
 from ._C import bool_ as bool_
+from ._C import check_environment as _check_environment
 from ._C import dtype as dtype
 from ._C import float32 as float32
 from ._C import float64 as float64
@@ -58,6 +59,7 @@ from .imperative import devices as devices
 from .imperative import from_dlpack as from_dlpack
 from .imperative import tensor as tensor
 
+_check_environment()  # a variable that is wrong is told here, where it can be
 bool = bool_
 
 # What not every program uses is loaded when it is first asked for: importing all takes half as long

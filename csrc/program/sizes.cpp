@@ -25,7 +25,7 @@ constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no pla
 constexpr int64_t kMostOwnTimes = 8;  // a size that follows from others is as much of one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
-constexpr int64_t kMostFractions = 8;   // as the reader knows them
+constexpr int64_t kMostPartsOfOne = 8;  // as the reader knows them
 constexpr double kLeastReal = 0x1p-40;  // what stands for a number with a fraction
 constexpr double kLargestReal = 0x1p60;
 constexpr double kRealsApart = 0x1p-44;             // of 1
@@ -274,8 +274,8 @@ bool stands_for(int64_t number) {
 // Whether it is made of a size, or might be a part of one.
 static bool looks_like_a_size(int64_t number) {
   if (program_of(number) != nullptr) return true;
-  if (std::llabs(number) > INT64_MAX / kMostFractions) return false;
-  for (int64_t parts = 2; parts <= kMostFractions; ++parts) {
+  if (std::llabs(number) > INT64_MAX / kMostPartsOfOne) return false;
+  for (int64_t parts = 2; parts <= kMostPartsOfOne; ++parts) {
     if (program_of(number * parts) != nullptr) return true;
   }
   return false;

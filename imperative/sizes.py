@@ -33,7 +33,7 @@ class Size:
         >>> listing = tl.Listing()
         >>> x = listing.input("x", (None, 3))
         >>> x.shape
-        (None, 3)
+        (x.shape[0], 3)
         >>> y = tl.functional.reshape(x, (x.shape[0] * 3,)) / x.shape[0] ** 0.5
         >>> listing.run(y, tl.ones((4, 3))).tolist()[:2]
         [0.5, 0.5]
@@ -67,11 +67,13 @@ class Size:
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        """The number in this call, while a function is recorded; else that it is not known."""
-        return repr(self._number("repr"))
+        """The number in this call, while a function is recorded; else what it is called."""
+        number = self._number("repr")
+        return said(self) if number is None else repr(number)
 
     def __format__(self, how: str) -> str:
-        return format(self._number("format"), how)
+        number = self._number("format")
+        return format(said(self) if number is None else number, how)
 
     def __hash__(self) -> int:
         number = self._number("hash")
@@ -278,6 +280,38 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = _Calculations({
     "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow,
     "real": float, "floor": math.floor, "ceil": math.ceil, "round": round, "trunc": math.trunc,
 })  # fmt: skip
+
+
+_SIGNS = {
+    "add": "+", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%", "pow": "**",
+}  # fmt: skip
+
+
+def said(size: Size) -> str:
+    """What a size is called: its name, a dimension of a variable, or how it is made of such."""
+    owner: Any = size.owner
+    names = {(variable, axis): name for name, variable, axis in owner.sizes() if name}
+
+    def text(expression: Any, *, is_part: bool = False) -> str:
+        if not isinstance(expression, tuple):
+            return repr(expression)
+        how, *rest = expression
+        if how == "size":
+            variable, axis = rest
+            return names.get((variable, axis)) or f"{owner.variable(variable)[0]}.shape[{axis}]"
+        (parts,) = rest
+        if how not in _SIGNS:
+            return f"{how}({', '.join(map(text, parts))})"
+        first, second = (text(part, is_part=True) for part in parts)
+        if (how, first) == ("multiply", "-1"):
+            return f"-{second}"
+        is_less = how == "add" and second.startswith("-")
+        sign = "-" if is_less else _SIGNS[how]
+        found = f"{first} {sign} {second[is_less:]}"
+        return f"({found})" if is_part else found
+
+    expression = owner.expression((size.first, size.second))
+    return "None" if expression is None else text(expression)
 
 
 def rebuilt(expression: Any, size_of: Callable[[int, int], Any]) -> Any:

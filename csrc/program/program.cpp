@@ -92,28 +92,6 @@ Program::Extent Program::next_extent(const Witness& made) const {
   return {made.first, uint64_t{1} << number};
 }
 
-// In the names of sizes, whose witnesses nobody knows.
-static void refuse_too_many(const std::string& name, const Dims& shape,
-                            std::span<const Program::Dimension> dimensions) {
-  try {
-    inferred_count(shape);
-  } catch (const Error&) {
-    const auto is_known = [](const Program::Dimension& one) { return one.size != kUnknownSize; };
-    if (std::all_of(dimensions.begin(), dimensions.end(), is_known)) throw;
-    std::string sizes;
-    for (const Program::Dimension& one : dimensions) {
-      sizes +=
-          (sizes.empty() ? "" : ", ") + (one.size != kUnknownSize && program_of(one.size) == nullptr
-                                             ? std::to_string(one.size)
-                                         : one.name.empty() ? "None"
-                                                            : one.name);
-    }
-    fail(ErrorKind::kShape, said::op("input"), said::argument(name),
-         "must have sizes whose product can be told from others", said::got(text("(", sizes, ")")),
-         said::fix("give some of the sizes a number"));
-  }
-}
-
 int Program::add_input(std::string name, DType dtype, std::span<const Dimension> dimensions) {
   const int number = static_cast<int>(variables_.size());
   Variable made{std::move(name), {dtype, {}}, {dtype, {}}, Role::kInput};
@@ -122,7 +100,7 @@ int Program::add_input(std::string name, DType dtype, std::span<const Dimension>
     made.spec.shape.push_back(witness.first);
     made.other.shape.push_back(witness.second);
   }
-  refuse_too_many(made.name, made.spec.shape, dimensions);
+  inferred_count(made.spec.shape);
   inputs_.push_back(number);
   return add(std::move(made));
 }

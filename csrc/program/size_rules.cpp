@@ -52,6 +52,21 @@ Program* calculating(const Literal& number) {
   return is_large ? recorded(program_of(*whole)) : nullptr;
 }
 
+bool is_product(const AttrExpr& expr) {
+  if (expr.kind != AttrExpr::Kind::kArithmetic) return true;
+  return expr.attr == "multiply" && std::all_of(expr.parts.begin(), expr.parts.end(), is_product);
+}
+
+// Of no elements there is nothing to be divided, and bodies go on.
+Program::Operand at_least_one(Program& owner, const Program::Operand& count) {
+  const auto* const real = std::get_if<double>(&count);
+  const AttrExpr* const expr = real != nullptr ? owner.real_expression(*real) : nullptr;
+  const bool is_count =
+      real == nullptr ? !std::get<Witness>(count).is_known() : expr != nullptr && is_product(*expr);
+  const Program::Operand one = Witness{1, 1};
+  return is_count ? owner.calculate("maximum", std::array{count, one}) : count;
+}
+
 std::optional<Literal> calculate_numbers(const std::string& how, std::span<const Literal> numbers) {
   Program* owner = nullptr;
   for (const Literal& number : numbers) {
@@ -68,6 +83,7 @@ std::optional<Literal> calculate_numbers(const std::string& how, std::span<const
       return std::nullopt;
     }
   }
+  if (how == "divide" || how == "floor_divide") operands[1] = at_least_one(*owner, operands[1]);
   const Program::Operand made = owner->calculate(how, operands);
   if (const auto* size = std::get_if<Witness>(&made)) return size->first;
   return std::get<double>(made);

@@ -25,6 +25,7 @@ constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no pla
 constexpr int64_t kMostOwnTimes = 8;  // a size that follows from others is as much of one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
+constexpr int64_t kMostPartsOfOne = 8;  // as the reader knows them
 constexpr double kLeastReal = 0x1p-40;  // what stands for a number with a fraction
 constexpr double kLargestReal = 0x1p60;
 constexpr double kRealsApart = 0x1p-44;             // of 1
@@ -270,9 +271,19 @@ bool stands_for(int64_t number) {
   return owner_of(number) != nullptr || is_second_witness(number);
 }
 
+// Whether it is made of a size, or might be a part of one.
+static bool looks_like_a_size(int64_t number) {
+  if (program_of(number) != nullptr) return true;
+  if (std::llabs(number) > INT64_MAX / kMostPartsOfOne) return false;
+  for (int64_t parts = 2; parts <= kMostPartsOfOne; ++parts) {
+    if (program_of(number * parts) != nullptr) return true;
+  }
+  return false;
+}
+
 void note_written(int64_t number) {
   if (is_plain(number)) return;
-  const bool is_of_program = program_of(number) != nullptr;
+  const bool is_of_program = looks_like_a_size(number);
   const std::lock_guard lock(state().mutex);
   const auto& inferred = state().inferred;
   const auto is_it = [&](const auto& entry) { return entry.second == number; };

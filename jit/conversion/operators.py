@@ -284,7 +284,7 @@ class Operators:
         region = innermost()
         if region is None:
             return
-        module: dict[str, Any] = names.__globals__  # type: ignore[attr-defined]
+        module: dict[str, Any] = names.__globals__
         cells = cells_of(names)
         for slot in (
             *(Shared(x, cells[x]) for x in shared),

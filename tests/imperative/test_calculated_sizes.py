@@ -154,17 +154,13 @@ def test_a_size_that_is_divided_twice_is_no_other() -> None:
 
 
 @pytest.mark.parametrize("channels", [3, 16, 33, 64])
-def test_counts_of_elements_are_those_of_each_size_or_refused(channels: int) -> None:
+def test_counts_of_elements_are_those_of_each_size(channels: int) -> None:
     """What stands for three sizes may be more than a double counts."""
 
     def slope(x: Any) -> Any:
         return tl.grad(lambda z: F.mean(z * z) + F.var(z, correction=1))(x)
 
-    try:
-        listing, y = recorded(slope, (None, channels, None, None))
-    except tl.ParameterError as error:
-        assert "more elements than a double counts" in str(error)
-        return
+    listing, y = recorded(slope, (None, channels, None, None))
     for shape in ((2, channels, 3, 2), (1, channels, 2, 1)):
         x = drawn(*shape)
         np.testing.assert_allclose(listing.run(y, x), slope(tl.tensor(x)), 1e-4, 1e-6)

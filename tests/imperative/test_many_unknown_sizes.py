@@ -127,3 +127,20 @@ def test_numbers_are_numbers_beside_such_programs() -> None:
             tl.zeros(shape)
         with pytest.raises((tl.ShapeError, tl.OutOfMemoryError)):
             F.broadcast_to(tl.ones(1), shape) + 1
+
+
+def test_means_of_three_sizes_beside_many_programs() -> None:
+    """Whose sizes are larger numbers for it, so that no double counts the elements."""
+
+    def slopes(x: Any) -> Any:
+        return tl.grad(lambda y: F.sum(F.mean(y**2, axis=(-2, -1))) + F.var(y))(x)
+
+    others = []
+    for _ in range(40):
+        others.append(listing := Listing())
+        y = slopes(tl.Tensor(listing.input("x", (None, 8, None, None))))
+    for shape in ((2, 8, 3, 1), (1, 8, 4, 4), (0, 8, 2, 2)):
+        x = elements(shape)
+        np.testing.assert_allclose(
+            np.asarray(listing.run(y, x)), np.asarray(slopes(tl.tensor(x))), 1e-5, 1e-6
+        )

@@ -64,7 +64,7 @@ def test_what_is_made_of_a_size_is_made_of_each_size(function: Callable[..., Any
 def test_a_size_is_no_number() -> None:
     listing = Listing()
     n = listing.input("x", (None, 3)).shape[0]
-    assert isinstance(n, Size) and str((n, 3)) == "(None, 3)"
+    assert isinstance(n, Size) and str((n, 3)) == "(x.shape[0], 3)"
     assert n * 2 + 1 - n == n + 1
     assert (n * 6) // 3 == n * 2 and (n * 4 + 3) % 4 == 3
     for wrong in (
@@ -75,6 +75,21 @@ def test_a_size_is_no_number() -> None:
     ):  # fmt: skip
         with pytest.raises((ShapeError, TypeError, IndexError, ZeroDivisionError)):
             wrong()
+
+
+def test_sizes_are_called_by_their_names() -> None:
+    listing = Listing()
+    x, y = listing.input("x", (None, 3)), listing.input("y", (None, "time"))
+    n, m, t = x.shape[0], y.shape[0], y.shape[1]
+    assert str((*x.shape, *y.shape)) == "(x.shape[0], 3, y.shape[0], time)"
+    assert f"{n * 2 + 1}, {t - 1}, {-n}, {m * (n // 3)}, {t / 2}" == (
+        "(2 * x.shape[0]) + 1, time - 1, -x.shape[0], y.shape[0] * (x.shape[0] // 3), time / 2"
+    )
+    assert f"{t:>6}" == "  time"
+    with pytest.raises(ShapeError, match=r"got x\.shape\[0\] and y\.shape\[0\] in 'ij,ij->i'"):
+        F.einsum("ij,ij->i", x, y)
+    with pytest.raises(ShapeError, match=r"labels.shape=\(y.shape\[0\],\) and x.shape=\(x.sh"):
+        F.nll_loss(x, F.argmax(y, axis=1))
 
 
 def test_what_was_asked_of_a_size_is_remembered() -> None:
@@ -154,8 +169,9 @@ def test_numbers_that_look_like_a_size_are_not_taken_for_one() -> None:
         F.clip(x, 0, number * 2)
     with pytest.raises(tl.ParameterError, match="is written"):
         x[number - 3 :]
-    for usual in (4096, 50_257, 65_536, 128_256, 262_144, 300_000, 1_000_000, 2**20, 2**31 - 1):
-        found = Listing()
+    kept = []  # of many programs some size is near to a multiple of such a number
+    for usual in 8 * (4096, 50_257, 65_536, 128_256, 262_144, 300_000, 1_000_000, 2**20, 2**31 - 1):
+        kept.append(found := Listing())
         y = tl.Tensor(found.input("x", (None, 3))) + usual
         assert found.run(y, rows(2, 3))[0, 0].item() == np.float32(usual)
 

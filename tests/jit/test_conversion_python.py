@@ -10,6 +10,8 @@ import pytest
 
 from tensorlike.jit.conversion.functions import converted
 
+from .test_conversion_meaning import X, same
+
 GLOBAL = 0
 
 
@@ -223,3 +225,40 @@ def test_globals_are_those_of_the_module() -> None:
 def test_a_function_is_converted_once() -> None:
     assert converted(loops).__code__ is converted(loops).__code__
     assert converted(converted(loops)).__code__ is converted(loops).__code__
+
+
+def test_y5_guards_of_cases_may_ask_tensors() -> None:
+    def f(x: Any) -> Any:
+        y, found = x.sum(), []
+        for n in (1, [2, 3], "a", {"k": 2}, 7):
+            match n:
+                case [first, *rest] if y > first:
+                    y = y + first + len(rest)
+                case {"k": width}:
+                    y = y * width
+                case str() if y < 0:
+                    return y, 7, found
+                case int(z) if z > 5 or y > 20:
+                    y = y - z
+                case int():
+                    y = y + 1
+                case _:
+                    y = y * 3
+            found = [y]
+        return y, 1, found
+
+    same(f, *X)
+
+
+def test_a_case_that_a_guard_refuses_has_bound_its_names() -> None:
+    def f(x: Any) -> Any:
+        match (1, x):
+            case (one, y) if y.sum() > 100:
+                y = y * one
+            case (two, _) if x.sum() > 0:
+                y = y + two
+            case _:
+                y = y - one
+        return y
+
+    same(f, *X)

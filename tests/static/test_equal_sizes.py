@@ -33,7 +33,6 @@ USES: dict[str, Callable[[Any], Any]] = {
     "product": lambda x: F.matmul(F.matrix_transpose(halved_and_doubled(x)), x),
     "slope": lambda x: tl.grad(lambda z: F.sum(skipped(z) ** 3))(x),
     "slope of a sum": lambda x: tl.grad(
-        # A mean of three unknown sizes may be of too many elements where many programs live.
         lambda z: F.sum(F.mean((z + halved_and_doubled(z)) ** 2, axis=(-2, -1)))
     )(x),
     "last": lambda x: F.sum(x * halved_and_doubled(x)) * x.shape[2],

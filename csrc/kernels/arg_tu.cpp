@@ -79,8 +79,8 @@ struct Loops {
     Numbers<kBytes> at{}, nans{};
   };
 
-  // The extreme of kLong elements or more if none is NaN; else NaN. What follows is asked for
-  // meanwhile. The last vectors may have some elements again.
+  // The extreme of kLong elements or more if none is NaN; else NaN. Of what follows some lines are
+  // asked for meanwhile. The last vectors may have some elements again.
   static T extreme_of(const T* x, int64_t n) {
     using V = Values<kVectorBytes>;
     constexpr int64_t kStep = 4 * kLanes;
@@ -96,10 +96,8 @@ struct Loops {
       }
     };
     for (int64_t i = 0; i + kStep <= n; i += kStep) {
-      for (int64_t byte = 0; byte < 4 * kVectorBytes; byte += 64) {
-        const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAhead + byte;
-        __builtin_prefetch(reinterpret_cast<const void*>(ahead));
-      }
+      const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAhead;
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       look(x + i);
     }
     look(x + n - kStep);
@@ -109,7 +107,7 @@ struct Loops {
     const V two[2] = {more_extreme(best[0], best[1]), more_extreme(best[2], best[3])};
     return join_lanes(more_extreme(two[0], two[1]), [](V a, V b) { return more_extreme(a, b); })[0];
   }
-  static constexpr int64_t kAhead = 4096;  // bytes
+  static constexpr int64_t kAhead = 16384;  // bytes
 
   // The place of the first of n elements that is `wanted`; there is one.
   static int64_t first_equal(const T* x, int64_t n, T wanted) {

@@ -108,6 +108,12 @@ struct HalfResults<Half, std::tuple<Results...>> {
 
 constexpr size_t kNoNumber = ~size_t{0};
 
+// Whether argument k is one number: the first, where kNumber is 0; all others, where it is 1.
+template <size_t kNumber>
+constexpr bool is_number(size_t k) {
+  return kNumber == 0 ? k == 0 : kNumber == 1 && k > 0;
+}
+
 template <class F, class In, class Out>
 struct HalfLoop;
 
@@ -118,7 +124,7 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
 
   template <size_t kNumber, size_t k, class T>
   [[gnu::always_inline]] static void read(Lanes<T>& lanes, const T* from) {
-    if constexpr (k == kNumber) {
+    if constexpr (is_number<kNumber>(k)) {
       lanes.repeat(*from);
     } else {
       lanes.read(from);
@@ -151,7 +157,8 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
                                      std::index_sequence<I...>, std::index_sequence<O...>) {
     std::tuple<std::array<In, kHalfLanes>...> args{};
     std::tuple<std::array<Out, kHalfLanes>...> results{};
-    (std::memcpy(std::get<I>(args).data(), std::get<I>(in), (I == kNumber ? 1 : n) * sizeof(In)),
+    (std::memcpy(std::get<I>(args).data(), std::get<I>(in),
+                 (is_number<kNumber>(I) ? 1 : n) * sizeof(In)),
      ...);
     vector<kNumber>({std::get<O>(results).data()...}, {std::get<I>(args).data()...}, kIn, kOut);
     (std::memcpy(std::get<O>(out), std::get<O>(results).data(), n * sizeof(Out)), ...);
@@ -165,26 +172,36 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
     const auto at = [](const auto* x, bool is_number, int64_t i) { return is_number ? x : x + i; };
     int64_t i = 0;
     for (; i + kHalfLanes <= n; i += kHalfLanes) {
-      vector<kNumber>({std::get<O>(results) + i...}, {at(std::get<I>(args), I == kNumber, i)...},
-                      kIn, kOut);
+      vector<kNumber>({std::get<O>(results) + i...},
+                      {at(std::get<I>(args), is_number<kNumber>(I), i)...}, kIn, kOut);
     }
     if (i == n) return;
-    rest<kNumber>({std::get<O>(results) + i...}, {at(std::get<I>(args), I == kNumber, i)...},
-                  static_cast<size_t>(n - i), kIn, kOut);
+    rest<kNumber>({std::get<O>(results) + i...},
+                  {at(std::get<I>(args), is_number<kNumber>(I), i)...}, static_cast<size_t>(n - i),
+                  kIn, kOut);
   }
 
-  // Of argument kNumber there is one element alone.
+  // Arguments that are numbers have one element alone.
   template <size_t kNumber = kNoNumber>
   static void run(void* const* out, const void* const* in, int64_t n) {
     if constexpr (kNumber == kNoNumber) {
       all<kNumber>(out, in, n, kIn, kOut);
     } else {
-      using Number = std::tuple_element_t<kNumber, std::tuple<In...>>;
-      const Number number = *static_cast<const Number*>(in[kNumber]);  // no result is written to it
+      std::tuple<In...> numbers;  // no result is written to them
       std::array<const void*, sizeof...(In)> from;
       std::copy_n(in, from.size(), from.begin());
-      from[kNumber] = &number;
+      [&]<size_t... I>(std::index_sequence<I...>) {
+        (keep<kNumber, I>(std::get<I>(numbers), from), ...);
+      }(kIn);
       all<kNumber>(out, from.data(), n, kIn, kOut);
+    }
+  }
+
+  template <size_t kNumber, size_t k, class Number>
+  static void keep(Number& number, std::array<const void*, sizeof...(In)>& from) {
+    if constexpr (is_number<kNumber>(k)) {
+      number = *static_cast<const Number*>(from[k]);
+      from[k] = &number;
     }
   }
 };

@@ -52,9 +52,10 @@ struct ReductionKernel {
   bool (*is_decided)(const void* acc) = nullptr;
 };
 
-// Loops of a function of two arguments of which one is one number: in[k] points to it alone.
+// Loops of a function whose first argument is one number, or each of whose others is: in[k] points
+// to it alone.
 struct NumberLoops {
-  TileKernel beside[2] = {};  // by k; null: the number has to be repeated
+  TileKernel beside[2] = {};  // null: numbers have to be repeated
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and

@@ -17,7 +17,7 @@ struct ReducedColumns {
   using Acc = typename L::Acc;
   using Combine = typename L::CombineTwo;
   static constexpr int kColumns = L::kColumns;
-  static constexpr int64_t kFar = 16384;  // bytes ahead, of which the second cache is asked
+  static constexpr int64_t kFar = 8192;  // bytes ahead, of which the second cache is asked
 
   // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
   template <int kCount>

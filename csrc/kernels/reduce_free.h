@@ -37,6 +37,22 @@ struct FreeElements {
     return in_vectors<kVectorBytes, 4>(in, n);
   }
 
+  // Columns of fewer bytes fill no vector.
+  static constexpr int64_t kLeastColumns = kLeastBytes / static_cast<int64_t>(sizeof(T));
+
+  // n >= kLeastColumns columns of `count` rows, which lie `step` elements apart, each combined with
+  // what there is.
+  static void columns(T* to, const T* in, int64_t n, int64_t count, int64_t step) {
+    const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
+    if (bytes >= kVectorBytes) {
+      columns_in_vectors<kVectorBytes>(to, in, n, count, step);
+    } else if (kVectorBytes > 32 && bytes >= 32) {
+      columns_in_vectors<std::min(32, kVectorBytes)>(to, in, n, count, step);
+    } else {
+      columns_in_vectors<kLeastBytes>(to, in, n, count, step);
+    }
+  }
+
  private:
   // kTogether vectors at a time; the last one has some elements again.
   template <int kBytes, int kTogether>
@@ -59,6 +75,52 @@ struct FreeElements {
 #pragma GCC unroll 4
     for (int v = kTogether - 1; v > 0; --v) found[0] = join(found[0], found[v]);
     return join_lanes(found[0], join)[0];
+  }
+
+  // Long rows are read one after the other, as memory has them; of short ones several at a time.
+  template <int kBytes>
+  static void columns_in_vectors(T* to, const T* in, int64_t n, int64_t count, int64_t step) {
+    constexpr int64_t kLong = 2048 / static_cast<int64_t>(sizeof(T));
+    constexpr int kRows = 8;
+    int64_t r = 0;
+    for (; n < kLong && r + kRows <= count; r += kRows, in += kRows * step) {
+      if (step == n) fetch_beyond<64>(in, kRows * n);
+      some_rows<kBytes, kRows>(to, in, n, step);
+    }
+    for (; r < count; ++r, in += step) {
+      fetch_beyond<512>(in, n);
+      some_rows<kBytes, 1>(to, in, n, step);
+    }
+  }
+
+  // The last vector of a row has some columns again.
+  template <int kBytes, int kRows>
+  [[gnu::always_inline]] static void some_rows(T* to, const T* in, int64_t n, int64_t step) {
+    constexpr int64_t kLanes = kBytes / static_cast<int64_t>(sizeof(T));
+    for (int64_t j = 0; j + kLanes <= n; j += kLanes) add_rows<kBytes, kRows>(to + j, in + j, step);
+    const int64_t last = n - kLanes;
+    if (n % kLanes != 0) add_rows<kBytes, kRows>(to + last, in + last, step);
+  }
+
+  template <int kBytes, int kRows>
+  [[gnu::always_inline]] static void add_rows(T* to, const T* in, int64_t step) {
+    using V = Units<kBytes>;
+    V found = load<V>(to);
+#pragma GCC unroll 8
+    for (int k = 0; k < kRows; ++k) {
+      found = static_cast<V>(Combine{}(found, load<V>(in + k * step)));
+    }
+    store(to, found);
+  }
+
+  // Asks for one in kApart bytes of those far ahead, whether or not anything is there.
+  template <uintptr_t kApart>
+  static void fetch_beyond(const T* x, int64_t n) {
+    constexpr uintptr_t kFar = 8192;
+    const uintptr_t from = reinterpret_cast<uintptr_t>(x) + kFar;
+    for (uintptr_t b = 0; b < static_cast<uintptr_t>(n) * sizeof(T); b += kApart) {
+      __builtin_prefetch(reinterpret_cast<const void*>(from + b), 0, 2);
+    }
   }
 
   static constexpr int64_t kAhead = 4096;  // bytes, whether or not anything is there

@@ -175,6 +175,10 @@ struct Loops {
     using Columns = ReducedColumns<Loops>;
     Acc* to = static_cast<Acc*>(acc);
     const T* in = static_cast<const T*>(x);
+    if constexpr (kIsFree) {
+      using Free = FreeElements<T, Combine>;
+      if (n >= Free::kLeastColumns) return Free::columns(to, in, n, count, step);
+    }
     if constexpr (kAreFew) {
       const int64_t groups = count / kRowsTogether;
       if (n <= Few::kMostColumns && step == n && groups > 0 && !rounds()) {

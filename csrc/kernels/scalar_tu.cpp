@@ -125,17 +125,23 @@ void kernel(void* const* out, const void* const* in, int64_t n) {
   loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
 }
 
-// The same of two arguments of which one is one number.
-template <size_t kNumber, class F, class T>
-void number_kernel(void* const* out, const void* const* in, int64_t n) {
-  using Result = decltype(F{}(T{}, T{}));
-  const T number = *static_cast<const T*>(in[kNumber]);
-  const T* const x = static_cast<const T*>(in[1 - kNumber]);
+// The same of arguments some of which are one number each, as is_number says.
+template <size_t kNumber, class F, class T, size_t... I>
+[[gnu::always_inline]] inline void number_loop(void* const* out, const void* const* in, int64_t n,
+                                               std::index_sequence<I...>) {
+  using Result = decltype(F{}((static_cast<void>(I), T{})...));
+  const std::array<const T*, sizeof...(I)> x{static_cast<const T*>(in[I])...};
+  const std::array<T, sizeof...(I)> first{x[I][0]...};
   Result* const result = static_cast<Result*>(out[0]);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    result[i] = kNumber == 0 ? F{}(number, x[i]) : F{}(x[i], number);
+    result[i] = F{}((is_number<kNumber>(I) ? first[I] : x[I][i])...);
   }
+}
+
+template <size_t kNumber, size_t kArguments, class F, class T>
+void number_kernel(void* const* out, const void* const* in, int64_t n) {
+  if (n > 0) number_loop<kNumber, F, T>(out, in, n, std::make_index_sequence<kArguments>{});
 }
 
 template <class... T>
@@ -157,15 +163,21 @@ constexpr TileKernel half_kernel() {
   return nullptr;
 }
 
-template <class F, class T>
+template <class F, class T, class... Marks>
 constexpr NumberLoops number_loops() {
+  constexpr size_t kArguments = sizeof...(Marks);
+  NumberLoops made;
   if constexpr (is_half<T>) {
-    return {{half_kernel<F, T, 0, V, V>(), half_kernel<F, T, 1, V, V>()}};
+    if constexpr (kArguments == 2) made.beside[0] = half_kernel<F, T, 0, Marks...>();
+    made.beside[1] = half_kernel<F, T, 1, Marks...>();
+    return made;
   } else {
     if constexpr (kFloats<T>) {
-      if constexpr (std::is_invocable_v<F, T, T, Watch<T>&>) return {};
+      if constexpr (std::is_invocable_v<F, ArgOf<Marks, T>..., Watch<T>&>) return made;
     }
-    return {{number_kernel<0, F, T>, number_kernel<1, F, T>}};
+    if constexpr (kArguments == 2) made.beside[0] = number_kernel<0, kArguments, F, T>;
+    made.beside[1] = number_kernel<1, kArguments, F, T>;
+    return made;
   }
 }
 
@@ -183,9 +195,11 @@ class Table {
     // Functions of real floating-point numbers alone take longer than a number takes to repeat.
     constexpr bool kIsShort =
         !std::is_same_v<L, std::remove_const_t<decltype(Types::kRealFloating)>>;
-    if constexpr (kIsShort && std::is_same_v<std::tuple<Marks...>, std::tuple<V, V>>) {
-      add_beside_numbers(name, types, function);
-      if constexpr (takes_integers(L{})) add_beside_numbers(name, Narrow{}, function);
+    constexpr size_t kArguments = sizeof...(Marks);
+    if constexpr (kIsShort && (kArguments == 2 || kArguments == 3) &&
+                  (std::is_same_v<Marks, V> && ...)) {
+      add_beside_numbers<Marks...>(name, types, function);
+      if constexpr (takes_integers(L{})) add_beside_numbers<Marks...>(name, Narrow{}, function);
     }
   }
 
@@ -202,16 +216,16 @@ class Table {
  private:
   using Narrow = List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>;
 
-  template <class F, class... T>
+  template <class... Marks, class F, class... T>
   void add_beside_numbers(const char* name, List<T...>, F) {
     ByDType<NumberLoops>& loops = table_.numbers[name];
     const auto add_one = [&]<class One>(List<One>) {
       if constexpr (std::is_arithmetic_v<One> && !std::is_same_v<One, bool>) {
-        loops[dtype_of<One>] = number_loops<F, One>();
+        loops[dtype_of<One>] = number_loops<F, One, Marks...>();
       }
       if constexpr (std::is_same_v<One, float>) {
-        loops[DType::kFloat16] = number_loops<F, Float16>();
-        loops[DType::kBFloat16] = number_loops<F, BFloat16>();
+        loops[DType::kFloat16] = number_loops<F, Float16, Marks...>();
+        loops[DType::kBFloat16] = number_loops<F, BFloat16, Marks...>();
       }
     };
     (add_one(List<T>{}), ...);

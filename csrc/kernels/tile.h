@@ -19,8 +19,20 @@ struct TileLoop {
   TileKernel kernel = nullptr;
   SmallVector<int, 4> in;
   SmallVector<int, 2> out;
-  // Where one of two inputs is one number, and in[k] points to it: by k; null: it is repeated.
+  // Where one number is the first input alone, and where each of the others is one: to which in[k]
+  // points. Null: numbers are repeated.
   TileKernel beside[2] = {};
+
+  // The loop for inputs of which is_number(i) says whether they are numbers; null: there is none.
+  template <class F>
+  TileKernel loop_beside(F&& is_number) const {
+    size_t numbers = 0;
+    for (size_t i = 0; i < in.size(); ++i) numbers += is_number(i) ? 1 : 0;
+    if (numbers == 0) return kernel;
+    if (in.size() < 2 || numbers == in.size()) return nullptr;
+    if (is_number(0)) return numbers == 1 ? beside[0] : nullptr;
+    return numbers + 1 == in.size() ? beside[1] : nullptr;
+  }
 };
 
 // Slots: the operands, the constants, the temporaries, and last the outputs.

@@ -47,8 +47,7 @@ BoundProgram::Beside BoundProgram::beside_numbers(bool in_rows) const {
   const auto at = [&](int slot) { return is_number[static_cast<size_t>(slot)] != 0; };
   for (const TileLoop& instruction : program_.instructions) {
     const auto& in = instruction.in;
-    TileKernel kernel = nullptr;
-    if (in.size() == 2 && at(in[0]) != at(in[1])) kernel = instruction.beside[at(in[0]) ? 0 : 1];
+    const TileKernel kernel = instruction.loop_beside([&](size_t i) { return at(in[i]); });
     made.kernels.push_back(kernel != nullptr ? kernel : instruction.kernel);
     if (kernel != nullptr) continue;
     for (const int slot : in) made.is_one[static_cast<size_t>(slot)] = 0;

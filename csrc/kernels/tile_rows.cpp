@@ -19,7 +19,7 @@ class Rows {
  public:
   Rows(const TileLoops& program, std::span<const int64_t> shape,
        std::span<const TileOperand> operands, std::span<const TileOutput> outputs)
-      : shape_(shape), only_(program.instructions[0]), kernel_(only_.kernel) {
+      : shape_(shape), only_(program.instructions[0]) {
     SmallVector<TileOperand, 4> lying(operands.begin(), operands.end());
     collapse(shape_, {lying.data(), lying.size()});
     for (const int slot : only_.in) {
@@ -42,14 +42,12 @@ class Rows {
   // Whether the loop can be called on rows, and does more in them than it costs to be called.
   bool find_loop() {
     if (shape_.empty() || (shape_.size() > 1 && shape_.back() < kWorthACall)) return false;
+    const auto step = [&](size_t i) { return inputs_[i].strides.back(); };
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const int64_t step = inputs_[i].strides.back();
-      if (step == 1) continue;
-      const bool is_only = inputs_.size() == 2 && inputs_[1 - i].strides.back() == 1;
-      if (step != 0 || !is_only || only_.beside[i] == nullptr) return false;
-      kernel_ = only_.beside[i];
+      if (step(i) != 0 && step(i) != 1) return false;
     }
-    return true;
+    kernel_ = only_.loop_beside([&](size_t i) { return step(i) == 0; });
+    return kernel_ != nullptr;
   }
 
   // Elements [begin, end).
@@ -107,7 +105,7 @@ class Rows {
 
   Dims shape_;
   const TileLoop& only_;
-  TileKernel kernel_;
+  TileKernel kernel_ = nullptr;
   SmallVector<TileOperand, 4> inputs_;
   SmallVector<TileOutput, 2> outputs_;
 };

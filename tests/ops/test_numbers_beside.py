@@ -3,6 +3,7 @@ operands that are written out."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,19 @@ SHAPES: list[tuple[int, ...]] = [
 ]  # fmt: skip
 
 
-def pairs(dtype: str) -> list[ScalarEntry]:
-    """Functions of two arguments of this dtype, but those of which few numbers make sense."""
+def of_arguments(count: int, dtype: str) -> list[ScalarEntry]:
+    """Functions of so many arguments of this dtype, but those of which few numbers make sense."""
     return [
         entry
         for entry in SCALARS
-        if len(entry.args) == 2
+        if len(entry.args) == count
         and all(accepts(arg.category, dtype) for arg in entry.args)
         and entry.name not in ("pow", "zeta")
     ]
 
 
-CASES = [(dtype, entry) for dtype in DTYPES for entry in pairs(dtype)]
+CASES = [(dtype, entry) for dtype in DTYPES for entry in of_arguments(2, dtype)]
+TRIPLES = [(dtype, entry) for dtype in DTYPES for entry in of_arguments(3, dtype)]
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> tl.Tensor:
@@ -89,6 +91,28 @@ def test_one_number_gives_what_many_of_it_give(dtype: str, entry: ScalarEntry) -
             for other in laid_out(shape):  # which repeats, too
                 z = F.broadcast_to(numbers(other, dtype, seed + 1), shape)
                 assert_same(function(y, z), function(many, z.copy()))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "entry"), TRIPLES, ids=[f"{dtype}-{name_of(entry)}" for dtype, entry in TRIPLES]
+)
+def test_numbers_of_three_arguments_give_what_many_of_them_give(
+    dtype: str, entry: ScalarEntry
+) -> None:
+    function = function_of(entry)
+    ways = list(itertools.product((False, True), repeat=3))
+    for shape, are_many in itertools.product(SHAPES, ways):
+        for small in laid_out(shape):
+            drawn = [numbers(shape if many else small, dtype, i) for i, many in enumerate(are_many)]
+            wanted = function(*(written_out(x, shape) for x in drawn))
+            found = function(*drawn)
+            if not any(are_many):
+                found = (
+                    [written_out(y, shape) for y in found]
+                    if isinstance(found, tuple)
+                    else (written_out(found, shape))
+                )
+            assert_same(found, wanted)
 
 
 @pytest.mark.parametrize("mode", ["sync", "lazy", "async"])

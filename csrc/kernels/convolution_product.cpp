@@ -302,6 +302,18 @@ Work gemm_work(int64_t m, int64_t n, int64_t k, int64_t times, bool makes_a) {
   return work;
 }
 
+// Bytes of weights that are packed, in time: with those that lie between taps, and of single taps
+// by elements that lie apart.
+template <class T>
+double packed_bytes(const WindowProduct<T>& p) {
+  constexpr int64_t kApart = 5;
+  const int64_t taps = std::ssize(p.taps), span = p.taps.back() - p.taps.front() + 1;
+  const int64_t single = p.out_step > 1 && p.in_step > 1 ? kApart : 1;
+  const int64_t packed = taps == 1 ? single : span == taps ? taps : detail::ceil_div(span, 4) * 4;
+  return static_cast<double>(p.groups * p.out_channels * p.in_channels * packed) *
+         double{sizeof(T)};
+}
+
 template <class T>
 Work strips_work(const WindowProduct<T>& p) {
   const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
@@ -328,8 +340,9 @@ Work strips_work(const WindowProduct<T>& p) {
   // Lines that are cut are so short that each takes as long again.
   const double turns = p.steps[2] == 1 && !p.has_dense_planes() ? 2 : 1;
   work.moved = turns * count * static_cast<double>(gathered + placed) * kBytes;
-  work.made = static_cast<double>(p.groups * p.out_channels) * depth * kBytes;
-  work.read = far_bytes(work.made, static_cast<double>(strips.count()));
+  work.made = packed_bytes(p);
+  const double weights = static_cast<double>(p.groups * p.out_channels) * depth * kBytes;
+  work.read = far_bytes(weights, static_cast<double>(strips.count()));
   return work;
 }
 
@@ -338,8 +351,7 @@ template <class T>
 Work strips_work(const WindowProduct<T>& product, const std::vector<WindowProduct<T>>& parts) {
   Work sum;
   for (const WindowProduct<T>& part : parts) sum += strips_work(part);
-  sum.made = static_cast<double>(product.groups * product.out_channels * product.depth()) *
-             double{sizeof(T)};
+  sum.made = packed_bytes(product);
   return sum;
 }
 

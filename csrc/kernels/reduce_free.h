@@ -80,7 +80,7 @@ struct FreeElements {
   // Long rows are read one after the other, as memory has them; of short ones several at a time.
   template <int kBytes>
   static void columns_in_vectors(T* to, const T* in, int64_t n, int64_t count, int64_t step) {
-    constexpr int64_t kLong = 2048 / static_cast<int64_t>(sizeof(T));
+    constexpr int64_t kLong = 1536 / static_cast<int64_t>(sizeof(T));
     constexpr int kRows = 8;
     int64_t r = 0;
     for (; n < kLong && r + kRows <= count; r += kRows, in += kRows * step) {

@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from .formulas import *  # noqa: F403
     from .fractional_pooling import *  # noqa: F403
     from .histograms import *  # noqa: F403
+    from .indexed_pooling import *  # noqa: F403
     from .losses import *  # noqa: F403
     from .margin_losses import *  # noqa: F403
     from .multi_head import *  # noqa: F403
@@ -79,6 +80,7 @@ _LATE = (
     "formulas",
     "fractional_pooling",
     "histograms",
+    "indexed_pooling",
     "losses",
     "margin_losses",
     "multi_head",

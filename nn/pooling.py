@@ -13,7 +13,7 @@ from .functional_layer import Functional, Ints, held
 class _MaxPool(Functional):
     """The arguments of maximum pooling, in PyTorch's order."""
 
-    with_indices: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    with_indices: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class _AdaptivePool(Functional):
 class _AdaptiveMaxPool(_AdaptivePool):
     """Maxima of windows that follow from the size of the result."""
 
-    with_indices: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    with_indices: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __init__(self, output_size: Ints, return_indices: bool = False) -> None:
         """Keeps the size."""

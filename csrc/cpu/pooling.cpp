@@ -110,26 +110,6 @@ void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspac
   });
 }
 
-// Integers are compared as doubles, but are results as they are.
-void max_pool_with_indices(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const DType own = inputs[0]->dtype;
-  const bool is_floating = kind_of(own) == Kind::kFloating;
-  const DType wide = is_floating ? compute_of(own) : DType::kFloat64;
-  const Pooling p = pools_of(op, inputs[0]->shape);
-  const Array x = prepared(*inputs[0], wide, workspace);
-  const int64_t size = static_cast<int64_t>(size_of(wide)), windows = p.window.out_size();
-  const MaxPlaces find = kernel_table().max_places[wide];
-  const auto write = [&](const Array& y) {
-    for_planes(p, wide, [&](const PoolKernels&, int64_t plane) {
-      find(p.window, x.data + plane * p.window.in_size() * size, y.data + plane * windows * size,
-           outputs[1]->as<int64_t>() + plane * windows);
-    });
-  };
-  if (is_floating) return write_as(*outputs[0], wide, workspace, write);
-  write(workspace.array(wide, outputs[0]->shape));
-  max_pool(op, inputs, outputs, workspace);
-}
-
 void max_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Pooling p = pools_of(op, inputs[0]->shape);
   const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
@@ -162,12 +142,8 @@ void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
 }
 
 constexpr std::pair<std::string_view, KernelRule> kPoolingKernels[] = {
-    {"max_pool", max_pool},
-    {"max_pool_spread", max_pool_spread},
-    {"max_pool_select", max_select},
-    {"avg_pool", avg_pool},
-    {"avg_pool_spread", avg_pool_spread},
-    {"max_pool_with_indices", max_pool_with_indices},
+    {"max_pool", max_pool}, {"max_pool_spread", max_pool_spread}, {"max_pool_select", max_select},
+    {"avg_pool", avg_pool}, {"avg_pool_spread", avg_pool_spread},
 };
 
 }  // namespace

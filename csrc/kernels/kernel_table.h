@@ -191,9 +191,6 @@ struct PoolKernels {
   void (*mean_spread)(const PoolWindow& w, const void* dy, void* dx) = nullptr;
 };
 
-// Maxima of one plane's windows and the places of the first ones; 0 in windows of padding alone.
-using MaxPlaces = void (*)(const PoolWindow& w, const void* x, void* y, int64_t* places);
-
 // Sorting unsigned keys by comparing them; null at levels where sorting by digits is faster.
 struct SortKernels {
   // Moves the smaller of n >= 128 keys to the front, and returns how many those are; `is_done`:
@@ -310,7 +307,6 @@ struct KernelTable {
   ByDType<FftKernels> ffts;                         // by the dtype of the real numbers
   ByDType<RandomKernels> random;                    // by what comes out
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
-  ByDType<MaxPlaces> max_places;                    // of pooling
 };
 
 // The table of the level that this process runs at.

@@ -53,15 +53,6 @@ void max_select(const PoolWindow& w, const void* x, const void* values, void* y)
   });
 }
 
-template <class T>
-void max_places(const PoolWindow& w, const void* x, void* y, int64_t* places) {
-  for_maxima<T>(w, x, [&](int64_t out, int64_t in) {
-    const bool is_there = in != PlaceOf<T>::kNone;
-    static_cast<T*>(y)[out] = is_there ? static_cast<const T*>(x)[in] : kLowest<T>;
-    places[out] = is_there ? in : 0;
-  });
-}
-
 // ---- means -------------------------------------------------------------------------------------
 
 // What the sum of a window is divided by.
@@ -210,8 +201,6 @@ void TL_FILL(pools)(KernelTable& table);
 void TL_FILL(pools)(KernelTable& table) {
   table.pools[DType::kFloat32] = kernels<float>();
   table.pools[DType::kFloat64] = kernels<double>();
-  table.max_places[DType::kFloat32] = max_places<float>;
-  table.max_places[DType::kFloat64] = max_places<double>;
   table.pools[DType::kBool] = integer_kernels<uint8_t>();
   table.pools[DType::kInt8] = integer_kernels<int8_t>();
   table.pools[DType::kUInt8] = integer_kernels<uint8_t>();

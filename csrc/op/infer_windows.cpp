@@ -132,12 +132,6 @@ Specs infer_max_pool(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, pooling_of(op, inputs[0].shape).shape);
 }
 
-Specs infer_max_pool_with_indices(const Op& op, Inputs inputs) {
-  check_real(op, inputs, "real numeric");
-  const Dims shape = pooling_of(op, inputs[0].shape).shape;
-  return {{inputs[0].dtype, shape}, {DType::kInt64, shape}};
-}
-
 void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wanted) {
   if (got == wanted) return;
   fail(ErrorKind::kShape, said::op(op.name()), name, ".shape must be ", to_string(wanted),
@@ -175,7 +169,6 @@ constexpr std::pair<std::string_view, InferRule> kWindowRules[] = {
     {"max_pool", infer_max_pool},
     {"max_pool_spread", infer_pool_spread},
     {"max_pool_select", infer_pool_select},
-    {"max_pool_with_indices", infer_max_pool_with_indices},
     {"avg_pool", infer_avg_pool},
     {"avg_pool_spread", infer_avg_pool_spread},
 };

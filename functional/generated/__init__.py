@@ -237,11 +237,8 @@ from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from .pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
 from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
-from .pooling import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
 from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
-from .pooling import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
 from .pooling import adaptive_max_pool3d as adaptive_max_pool3d
-from .pooling import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
 from .pooling import avg_pool as avg_pool
 from .pooling import avg_pool1d as avg_pool1d
 from .pooling import avg_pool2d as avg_pool2d
@@ -249,14 +246,10 @@ from .pooling import avg_pool3d as avg_pool3d
 from .pooling import avg_pool_spread as avg_pool_spread
 from .pooling import max_pool as max_pool
 from .pooling import max_pool1d as max_pool1d
-from .pooling import max_pool1d_with_indices as max_pool1d_with_indices
 from .pooling import max_pool2d as max_pool2d
-from .pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from .pooling import max_pool3d as max_pool3d
-from .pooling import max_pool3d_with_indices as max_pool3d_with_indices
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
-from .pooling import max_pool_with_indices as max_pool_with_indices
 from .quantization import conv_integer as conv_integer
 from .quantization import dynamic_quantize_linear as dynamic_quantize_linear
 from .quantization import dynamic_quantized_convolution as dynamic_quantized_convolution
@@ -308,11 +301,8 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
-    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
-    "adaptive_max_pool3d_with_indices",
     "add",
     "addcdiv",
     "addcmul",
@@ -486,14 +476,10 @@ __all__ = [
     "max",
     "max_pool",
     "max_pool1d",
-    "max_pool1d_with_indices",
     "max_pool2d",
-    "max_pool2d_with_indices",
     "max_pool3d",
-    "max_pool3d_with_indices",
     "max_pool_select",
     "max_pool_spread",
-    "max_pool_with_indices",
     "maximum",
     "mean",
     "min",

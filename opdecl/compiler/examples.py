@@ -163,7 +163,7 @@ def _shown(call: str, result: Any) -> Sequence[str]:
     if isinstance(result, list):
         shown = [_rounded(np.asarray(part).tolist()) for part in result]
         if all(_is_short(value) for value in _flat(result)):
-            return [*_fitted(">>> [part.tolist() for part in ", call, "]"), repr(shown)]
+            return [f">>> [part.tolist() for part in {call}]", repr(shown)]
         if any(np.ndim(part) != 1 for part in result):
             shapes = [np.shape(part) for part in result]
             return [*_fitted(">>> [part.shape for part in ", call, "]"), repr(shapes)]

@@ -237,10 +237,6 @@ def _maxima(x: Array, attrs: Any) -> Array:
     return np.rint(_pool(pairs, first, attrs).imag).astype(int)
 
 
-def _max_pool_with_indices(x: Array, **attrs: Any) -> tuple[Array, Array]:
-    return _max_pool(x, **attrs), _maxima(x, attrs)
-
-
 def _max_pool_spread(x: Array, gradient: Array, **attrs: Any) -> Array:
     import numpy as np
 
@@ -279,7 +275,6 @@ WINDOWS: Mapping[str, Callable[..., Any]] = {
     "ConvolutionTranspose": _convolution_transpose,
     "ConvolutionWeight": _convolution_weight,
     "MaxPool": _max_pool,
-    "MaxPoolWithIndices": _max_pool_with_indices,
     "MaxPoolSpread": _max_pool_spread,
     "MaxPoolSelect": _max_pool_select,
     "AvgPool": _avg_pool,

@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from .pooling import MaxPool as MaxPool
     from .pooling import MaxPoolSelect as MaxPoolSelect
     from .pooling import MaxPoolSpread as MaxPoolSpread
-    from .pooling import MaxPoolWithIndices as MaxPoolWithIndices
     from .quantization import ConvInteger as ConvInteger
     from .quantization import DynamicQuantizedConvolution as DynamicQuantizedConvolution
     from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
@@ -150,7 +149,6 @@ __all__ = [
     "MaxPool",
     "MaxPoolSelect",
     "MaxPoolSpread",
-    "MaxPoolWithIndices",
     "OneHot",
     "Pad",
     "PutAlongAxis",
@@ -241,7 +239,6 @@ _LATE = {
     "MaxPool": ".pooling",
     "MaxPoolSelect": ".pooling",
     "MaxPoolSpread": ".pooling",
-    "MaxPoolWithIndices": ".pooling",
     "OneHot": ".nn",
     "Pad": ".indexing",
     "PutAlongAxis": ".indexing",

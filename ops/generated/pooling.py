@@ -152,53 +152,6 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml: MaxPoolWithIndices
-class MaxPoolWithIndices(OpBase, native="MaxPoolWithIndices"):
-    """The maximum of each window, and where in its channel the first of them stands, in C order.
-
-    Args:
-        kernel_size: the size of the window, for each dimension or for all.
-        stride: the step of the window; None is kernel_size.
-        padding: what is added on either side and never the maximum; at most half of the window.
-        dilation: the distance between elements of the window.
-        ceil_mode: keep a last window that is partly outside.
-        output_size: the size of the result, in place of the window's.
-        spatial: the number of spatial dimensions; 0: as many as x has.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/pooling.yaml: MaxPoolWithIndices.
-    """
-
-    __slots__ = ()
-    kernel_size: tuple[int, ...] | None
-    stride: tuple[int, ...] | None
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    ceil_mode: bool
-    output_size: tuple[int, ...] | None
-    spatial: int
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            kernel_size: tuple[int, ...] | None = None,
-            stride: tuple[int, ...] | None = None,
-            padding: tuple[int, ...] = (0,),
-            dilation: tuple[int, ...] = (1,),
-            ceil_mode: bool = False,
-            output_size: tuple[int, ...] | None = None,
-            spatial: int = 0,
-        ) -> None: ...
-
-
 # opdecl/pooling.yaml: AvgPool
 class AvgPool(OpBase, native="AvgPool"):
     """The mean of each window.

@@ -15,7 +15,7 @@ from tensorlike import functional as F
 
 ROOMS = [
     "activations", "bags", "classification", "ctc", "distances", "draws", "fractional_pooling",
-    "losses", "margin_losses", "normalizing", "patches", "power_pooling",
+    "indexed_pooling", "losses", "margin_losses", "normalizing", "patches", "power_pooling",
     "recurrent", "resizing", "sampling", "segments", "unpooling",
 ]  # fmt: skip
 NAMES = [

@@ -21,7 +21,6 @@ from .pooling import (
     max_pool,
     max_pool_select,
     max_pool_spread,
-    max_pool_with_indices,
 )
 from .recurrences import recurrence, recurrence_grad, recurrence_of_bytes, running
 
@@ -153,7 +152,6 @@ MEANINGS: Mapping[str, Meaning] = {
     "AvgPoolSpread": average_pool_spread,
     "MaxPool": max_pool,
     "MaxPoolSelect": max_pool_select,
-    "MaxPoolWithIndices": max_pool_with_indices,
     "MaxPoolSpread": max_pool_spread,
     "Recurrence": recurrence,
     "RecurrenceGrad": recurrence_grad,

@@ -6,7 +6,6 @@ elements are products, too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -119,13 +118,6 @@ def max_pool(op: Any, x: Any) -> Any:
 def max_pool_select(op: Any, x: Any, values: Any) -> Any:
     """Other elements, at the places of the maxima of adaptive windows."""
     return F.gather(F.reshape(values, (-1,)), _maxima(op, x)[1], axes=(0,))
-
-
-def max_pool_with_indices(op: Any, x: Any) -> tuple[Any, Any]:
-    """The maxima of windows of any kind, and their numbers in their channels."""
-    attrs = vars(op)
-    own = F.astype(numbers_of(x) % math.prod(x.shape[2:]), "float64")
-    return F.max_pool(x, **attrs), F.astype(F.max_pool_select(x, own, **attrs), "int64")
 
 
 def max_pool_spread(op: Any, x: Any, gradient: Any) -> Any:

@@ -198,8 +198,3 @@ def test_a_list_of_sizes_says_how_it_is_made() -> None:
 def test_an_index_that_sizes_may_not_have_is_refused_in_the_names_of_sizes(place: int) -> None:
     with pytest.raises(tl.IndexRangeError, match=f"index {place} is out of range .* of size n"):
         _program(("n", 3), lambda x: x[place])
-
-
-def test_too_many_unknown_sizes_are_told_by_their_names() -> None:
-    with pytest.raises(tl.ShapeError, match=r"got \(b, c, None, h, 3\); give some of the sizes"):
-        _program(("b", "c", None, "h", 3), lambda x: x)

@@ -30,6 +30,7 @@ from .reading import Reading
 from .recorded_program import RecordedProgram
 from .recording import Recording, apart, current_recording, says_excluded
 from .signature import argument_names, is_of_another_program, refuse_kept_sizes, signature
+from .state import copied
 from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
@@ -135,13 +136,13 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         programs = self._programs.group(key)
         if programs.eager_because is not None or not programs.state.names:
             return KindOfCall((args, kwargs), (), tensors, len(tensors), shapes, programs)
-        state, kept, count = programs.state, programs.state.snapshot(), len(tensors)
+        state, kept, count = programs.state, programs.state.values(), len(tensors)
         tensors, key, shapes = signature(args, kwargs, kept)
         if key not in self._programs and state.is_new_kind_too_many():
             self._stop_tracing(programs, "what it keeps itself is of another kind in each call")
         else:
             programs = self._programs.group(key, state)
-        return KindOfCall((args, kwargs), kept, tensors, count, shapes, programs)
+        return KindOfCall((args, kwargs), list(map(copied, kept)), tensors, count, shapes, programs)
 
     def _try_quick(self, call: KindOfCall) -> None:
         """From now on calls like the one that a program has just served go the quick way first."""

@@ -79,7 +79,8 @@ def quick_call(
     named, cells, fields, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
     stores = _said_stores(program)
-    tree = _put_together(program.treedef, iter(program.leaves))
+    is_new = program.same is None  # all that is returned
+    tree = _put_together(program.treedef, iter(program.leaves)) if is_new else None
     if stores is None or (tree is None and stores):
         stores, tree = [], None
     return _C.QuickCall(

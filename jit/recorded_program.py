@@ -26,7 +26,7 @@ from .recorded_tensor import read_by
 from .recording import Recording, apart
 from .signature import refuse_sizes
 from .state import replaced
-from .stores import Given, put_all, take_stores
+from .stores import Given, put_all, take_stores, with_same
 from .touched import Reads
 
 # Passes after which a value has the same bits, as it must where Python has read it.
@@ -79,7 +79,7 @@ class RecordedProgram:
         self._shadows: list[Any] = []
         self._recording = recording
         exchanged = [(g.text, g.was, g.now()) for g in (*self.state_found, *reading.given())]
-        self.stores, values = take_stores(reading, given, recording.counted())
+        self.stores, values, self.same = take_stores(reading, result, given, recording.counted())
         recording.forget_released((result, values))
         refuse_sizes(result, self.listing)
         self._flatten(result, values)
@@ -371,7 +371,7 @@ class RecordedProgram:
         """
         leaves = [made[i] for i in self.leaves]
         put_all(self.stores, unflatten(self.stored, leaves[self.count :]), given)
-        return unflatten(self.treedef, leaves[: self.count])
+        return with_same(unflatten(self.treedef, leaves[: self.count]), self.same, given)
 
     def returned(self) -> list[Result]:
         """The tensors that the function returns, by their places in what it returns."""

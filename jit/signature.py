@@ -59,9 +59,29 @@ def signature(
     parts = tuple([_part(x, tensors) for x in args])
     named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
     held = tuple([_part(x, tensors) for x in kept])
+    same = _same_containers((args, kwargs, tuple(kept)))
     is_paused = _C.paused_level() >= 0  # within `no_grad` nothing that is made has a history
-    key = parts, named, held, is_paused, _C.default_device()
+    key = parts, named, held, same, is_paused, _C.default_device()
     return tensors, key, tuple([x.shape for x in tensors])
+
+
+def _same_containers(given: Any) -> tuple[int, ...]:
+    """Which containers that may be changed are met again, by the numbers of their first meeting."""
+    met: dict[int, int] = {}
+    found: list[int] = []
+
+    def look(x: Any) -> None:
+        if isinstance(x, (list, dict)):
+            is_known = id(x) in met
+            found.append(met.setdefault(id(x), len(met)))
+            if is_known:
+                return
+        if isinstance(x, (list, tuple, dict)):
+            for item in x.values() if isinstance(x, dict) else x:
+                look(item)
+
+    look(given)
+    return tuple(found)
 
 
 def is_of_another_program(args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> bool:

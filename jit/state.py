@@ -74,10 +74,6 @@ class State:
         """What all of them are now."""
         return [name.value() for name in self.names]
 
-    def snapshot(self) -> list[Any]:
-        """The same, in containers that no call changes."""
-        return [_copied(x) if is_tree(x) else x for x in self.values()]
-
 
 def replaced(guards: Sequence[Guard]) -> list[Guard]:
     """The names that the function has replaced tensors of, when it has run."""
@@ -99,10 +95,13 @@ def is_tree(x: Any, depth: int = 0) -> bool:
     return all(is_tree(item, depth + 1) for item in items)
 
 
-def _copied(tree: Any) -> Any:
+def copied(tree: Any) -> Any:
+    """What names hold, in containers that no call changes."""
+    if not is_tree(tree):
+        return tree
     if isinstance(tree, dict):
-        return {key: _copied(x) for key, x in tree.items()}
-    return type(tree)(map(_copied, tree)) if isinstance(tree, (list, tuple)) else tree
+        return {key: copied(x) for key, x in tree.items()}
+    return type(tree)(map(copied, tree)) if isinstance(tree, (list, tuple)) else tree
 
 
 def holds_tensor(x: Any, depth: int = 0) -> bool:

@@ -107,13 +107,34 @@ def put_all(stores: Sequence[Store], values: Sequence[Any], given: Given | None)
         store.put(holder, value)
 
 
+def with_same(made: Any, same: Any, given: Given | None) -> Any:
+    """What is returned, with containers that were there in the place of equal ones.
+
+    Args:
+        made: what is returned otherwise.
+        same: as `take_stores` finds it.
+        given: the arguments of the call.
+    """
+    if same is None:
+        return made
+    if isinstance(same, Place):
+        return same(given)
+    if type(made) is dict:
+        return {key: with_same(x, same[key], given) for key, x in made.items()}
+    return type(made)([with_same(x, y, given) for x, y in zip(made, same, strict=True)])
+
+
 def take_stores(
-    reading: Reading, given: Given, counted: Sequence[tuple[Any, Any]]
-) -> tuple[list[Store], list[Any]]:
+    reading: Reading, result: Any, given: Given, counted: Sequence[tuple[Any, Any]]
+) -> tuple[list[Store], list[Any], Any]:
     """What has changed by now, which is as it was again; and the values that it gets.
+
+    The third are the places of containers in what is returned that were there before, arranged as
+    that is; None: there are none.
 
     Args:
         reading: what the function reads.
+        result: what it returns.
         given: the arguments of the call.
         counted: who has numbers that the program counts by itself, and under which key.
 
@@ -134,9 +155,10 @@ def take_stores(
         found.append(Store(place, changed.put, holder, type(changed.holder)))
         values.append(changed.value)
         undone.append(changed.undo)
+    same = finder.same_in(result)
     for undo in undone:
         undo()
-    return found, values
+    return found, values, same
 
 
 class _Uncounted:
@@ -174,6 +196,18 @@ class _Finder:
         if place is not None or (is_container(holder) and not self._before.is_attributes(holder)):
             return place
         return Always(holder)
+
+    def same_in(self, result: Any, depth: int = 0) -> Any:
+        """The places of containers that were there, arranged as a result; None: there are none."""
+        if not isinstance(result, tuple) and id(result) in self._places:
+            return self._places[id(result)]
+        if type(result) not in (list, tuple, dict) or depth == _DEEPEST:
+            return None
+        items = result.values() if type(result) is dict else result
+        parts = [self.same_in(x, depth + 1) for x in items]
+        if all(part is None for part in parts):
+            return None
+        return dict(zip(result, parts, strict=True)) if type(result) is dict else parts
 
     def refuse_shared(self, value: Any) -> None:
         """Raises where a container of the state gets into another, or one that is no plain tree.

@@ -128,6 +128,9 @@ class QuickCall {
       PyObject* const x = PyDict_GetItemWithError(name.dict.get(), name.key.get());
       if (x == nullptr) PyErr_Clear();
       if (x == nullptr || !name.tree.take(x, held)) return false;
+      const bool may_change = PyList_Check(x) != 0 || PyDict_Check(x) != 0;
+      const auto is_same = [x](const Object& other) { return other.get() == x; };
+      if (may_change && std::any_of(names.begin(), names.end(), is_same)) return false;
       names.push_back(Object::share(x));
     }
     return true;

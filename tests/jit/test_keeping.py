@@ -225,6 +225,30 @@ def test_a_container_of_the_arguments_is_that_of_each_call() -> None:
     assert len(step.programs()) == 1
 
 
+def test_containers_that_were_there_are_returned_themselves() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.items: list[Any] = [tl.zeros(1)]
+
+        def step(self, x: Any, box: list[Any]) -> Any:
+            self.items[0] = x * 2
+            box.append(x)
+            return x, {"items": self.items, "box": box}
+
+    holder = Holder()
+    step = jit.trace(holder.step)
+    for call in range(4):
+        box: list[Any] = []
+        x, found = step(tl.tensor([float(call)]), box)
+        assert found["items"] is holder.items and found["box"] is box
+        assert box[0].tolist() == x.tolist() and holder.items[0].tolist() == [2.0 * call]
+    same = holder.items
+    same.clear()
+    same.append(tl.ones(1))
+    _, found = step(tl.tensor([7.0]), same)  # as an argument, too
+    assert [y.tolist() for y in holder.items] == [[14.0], [7.0]] and found["box"] is same
+
+
 def test_two_places_have_one_tensor() -> None:
     class Holder:
         first: Any = None

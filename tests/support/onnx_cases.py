@@ -32,6 +32,9 @@ FAILURES = {
 }
 # What fails in `tl-run` beside those, or of those for another reason.
 CORE_FAILURES = {
+    "results differ by two of the last places of float16, ours are nearer to float64's": (
+        "attention_4d_causal_fp16_expanded"
+    ),
     "a recurrence of another formula than ours, which is a scan in Python": (
         "linear_attention_(?!.*_expanded).*"
     ),

@@ -12,6 +12,7 @@ from .compiled_function import CompiledFunction
 from .cut import cut
 from .errors import Untraceable
 from .program_cache import Programs
+from .putting_back import Before
 from .python_guards import is_plain
 
 # So many kinds of calls a piece may have; more come from numbers that excluded code makes anew.
@@ -72,9 +73,10 @@ class Piece(CompiledFunction):
         return self._looked_at
 
     def _looked_at(self, *args: Any) -> Any:
-        before = _Contents(args)
+        before = Before()
+        before.note_all(args)
         found = self.__wrapped__(*args)
-        if before.take_back():
+        if before.put_back():
             raise Untraceable("it changes a container of the function")
         if not self.is_last:
             _refuse_changing(found, args)
@@ -85,42 +87,6 @@ class Piece(CompiledFunction):
         programs.eager_because, self._quick = why, ()
         for program in programs.all():
             programs.forget(program)
-
-
-class _Contents:
-    """What was in containers, and in those inside of them."""
-
-    def __init__(self, args: Sequence[Any]) -> None:
-        self._held: dict[int, tuple[Any, Any]] = {}
-        for x in args:
-            self._look_into(x)
-
-    def _look_into(self, x: Any) -> None:
-        if not isinstance(x, (list, tuple, dict, set)) or id(x) in self._held:
-            return
-        copied = list(x.items()) if isinstance(x, dict) else list(x)
-        self._held[id(x)] = x, copied
-        for item in x.values() if isinstance(x, dict) else x:
-            self._look_into(item)
-
-    def take_back(self) -> bool:
-        """Whether anything was changed, which is as it was again."""
-        changed = [(x, was) for x, was in self._held.values() if not self._is_as_it_was(x, was)]
-        for x, was in changed:
-            if isinstance(x, list):
-                x[:] = was
-            else:
-                x.clear()
-                x.update(was)
-        return bool(changed)
-
-    @staticmethod
-    def _is_as_it_was(x: Any, was: list[Any]) -> bool:
-        if isinstance(x, dict):
-            same = [a[0] is b[0] and a[1] is b[1] for a, b in zip(x.items(), was, strict=False)]
-        else:
-            same = [a is b for a, b in zip(x, was, strict=False)]
-        return len(x) == len(was) and all(same)
 
 
 def _refuse_changing(found: Sequence[Any], args: Sequence[Any]) -> None:

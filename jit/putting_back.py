@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..nn import Layer
-from .python_guards import MISSING, is_same_value, read, write
+from .python_guards import MISSING, is_container, is_same_value, read, write
 from .users import dict_of, is_ours
 
 _CHANGEABLE = (list, dict, set, deque, bytearray)
@@ -52,6 +52,13 @@ class Before:
         if isinstance(x, _CHANGEABLE) and id(x) not in self._held:
             self._held[id(x)] = x, dict(x) if isinstance(x, dict) else x.copy()
 
+    def note_all(self, x: Any) -> None:
+        """What is in containers, and in those inside of them."""
+        if is_container(x) and self.was(x) is None:
+            self.note(x)
+            for item in x.values() if isinstance(x, dict) else x:
+                self.note_all(item)
+
     def note_attributes(self, owner: Any) -> None:
         """What the attributes of an object are."""
         held = dict_of(owner)
@@ -72,10 +79,12 @@ class Before:
         """Whether they are the attributes of an object, or globals."""
         return id(x) in self._attributes
 
-    def put_back(self) -> None:
-        """All of it."""
-        for changed in list(self._all_changes()):
+    def put_back(self) -> bool:
+        """All of it; whether anything was otherwise."""
+        found = list(self._all_changes())
+        for changed in found:
             changed.undo()
+        return bool(found)
 
     def changes(self) -> Iterator[Changed]:
         """What is not as it was, but for what optimisers and others of ours keep by themselves."""

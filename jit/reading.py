@@ -173,7 +173,7 @@ class Reading:
             given = inspect.signature(function).bind(*args, **kwargs).arguments
         except (TypeError, ValueError):  # it will say so itself
             given = {}
-        self._note_all(self.state.values())
+        self.before.note_all(self.state.values())
         self._given = {name: x for name, x in given.items() if _is_object(x)}
         followed = set(map(id, self._given.values()))
         self.function(function)
@@ -185,13 +185,6 @@ class Reading:
         others = set(map(id, tensors))
         self.tensors[before:] = [x for x in self.tensors[before:] if id(x[1]) not in others]
         self._follow_what_is_named()
-
-    def _note_all(self, x: Any) -> None:
-        """Containers in one another, whose contents are given."""
-        if is_container(x) and self.before.was(x) is None:
-            self.before.note(x)
-            for item in x.values() if isinstance(x, dict) else x:
-                self._note_all(item)
 
     def _argument(self, x: Any, name: str) -> None:
         """Reads an argument, of which more may count than which it is."""

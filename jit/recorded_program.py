@@ -203,7 +203,7 @@ class RecordedProgram:
             for t in touched
             if t.is_leaf and (gradients or uses or reading.reads_gradients)
         ]
-        self.counted = [counted.place for counted in recording.counts]
+        self._counted = [counted.place for counted in recording.counts]
         self._constants = list(recording.captured.values())
         places = {id(t.tensor): t.place for t in touched}
         found = [(places.get(id(x)), x) for _, x in reading.tensors]
@@ -229,7 +229,7 @@ class RecordedProgram:
                 change = self._change_of_history()
                 if change is not None:
                     return change
-        for numbers in self.counted:
+        for numbers in self._counted:
             if not numbers.is_one():
                 return Change(f"{numbers}", "", "equal numbers", "others")
         for place, had_one in self._leaves:

@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,15 @@ def test_a_function_that_calls_itself_is_one_program() -> None:
     assert len(factorial.programs()) == 1
 
 
+def _in_threads(work: Callable[[int], None]) -> None:
+    """Four at once, each with its number."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_threads_record_and_run_side_by_side() -> None:
     traced = jit.trace(lambda x: F.exp(x) * 2 + x)
     errors: list[str] = []
@@ -158,11 +168,7 @@ def test_threads_record_and_run_side_by_side() -> None:
             if not F.allclose(traced(x), F.exp(x) * 2 + x):
                 errors.append(f"{number} {step}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    _in_threads(work)
     assert errors == [] and 1 <= len(traced.programs()) <= 8
 
 
@@ -203,11 +209,7 @@ def test_threads_may_begin_with_the_same_layer() -> None:
                     if y.shape != x.shape or layer.last.shape[1:] != (3,):
                         failed.append(f"{y.shape}")
 
-            threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            _in_threads(work)
             x = tl.ones((2, 3))
             assert traced(x).tolist() == layer(x).tolist()
     finally:

@@ -18,7 +18,7 @@ from ..inspection.profiler import profile
 from .around_function import AroundFunction
 from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
-from .failed_runs import Failure, by_clear_sizes, run
+from .failed_runs import Failure, run
 from .input_spec import InputSpec, check_all, example_arguments
 from .options import check
 from .places import ArgumentPlace, HeldPlace
@@ -350,9 +350,7 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
         state, before = default_stream.state(), Before()
         try:
             call = KindOfCall((made_args, made_kwargs), (), tensors, len(tensors), (), Programs())
-            made, _ = by_clear_sizes(
-                lambda: self._record(call, pattern, before, is_symbolic=bool(specs)), before
-            )
+            made, _ = self._record(call, pattern, before, is_symbolic=bool(specs))
         except Untraceable as reason:
             raise reason.as_error("concrete") from reason
         finally:

@@ -7,14 +7,13 @@ which says what it does: an error of its own comes again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
 from ..imperative import Size
 from ..imperative.random import default_stream
 from .conversion.program_effects import acts
-from .putting_back import Before
 from .python_guards import Change
 from .recorded_program import RecordedProgram
 
@@ -45,18 +44,6 @@ def run(program: RecordedProgram, tensors: Sequence[Any]) -> tuple[Any, Any, Cha
         if state is not None:
             default_stream.give_back(state)
         return None, None, change
-
-
-def by_clear_sizes(record: Callable[[], Any], before: Before) -> Any:
-    """What is recorded; again, where numbers that stood for sizes happened to say two things."""
-    for _ in range(4):
-        try:
-            return record()
-        except _C.ParameterError as error:
-            if "in two ways" not in str(error):
-                raise
-            before.put_back()
-    return record()
 
 
 def _is_open(program: RecordedProgram) -> bool:

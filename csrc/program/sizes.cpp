@@ -23,6 +23,7 @@ constexpr int64_t kSecondApart = 5'040;
 constexpr int64_t kSmallNumbers = 24;  // divisible by those that sizes are divided by
 constexpr int64_t kLeastPrime = 2 * kPlainNumbers + 17;  // whose half is no plain number
 constexpr int64_t kMostOwnTimes = 8;  // a size that follows from others is as much of one
+constexpr int64_t kMostTold = 16;     // times a size, which is told from times another one
 constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostPartsOfOne = 8;  // as the reader knows them
@@ -170,13 +171,30 @@ static bool is_apart(const State& own, int64_t prime, const Program& program) {
   });
 }
 
+// That no number is read in two ways: as up to so many times the prime, and as times another size of
+// the program, with whatever rests.
+static bool is_told(const State& own, int64_t prime, const Program& program) {
+  const auto is_near = [](int64_t number, int64_t base) {
+    const int64_t rest = number % base;
+    return std::min(rest, base - rest) <= 2 * kMostRest;
+  };
+  return std::none_of(own.owners.begin(), own.owners.end(), [&](const auto& entry) {
+    if (entry.second.second != &program) return false;
+    for (int64_t times = 1; times <= kMostTold; ++times) {
+      if (is_near(times * prime, entry.first) || is_near(times * entry.first, prime)) return true;
+    }
+    return false;
+  });
+}
+
 Witness take_witness(Program& owner) {
   State& own = state();
   collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   size_t index = 0;
   const auto serves = [&](int64_t prime) {
-    return !is_near_to_live(own, prime) && is_apart(own, prime, owner);
+    return !is_near_to_live(own, prime) && is_apart(own, prime, owner) &&
+           is_told(own, prime, owner);
   };
   while (!serves(first_witness(own, index))) ++index;
   return take(own, {first_witness(own, index), second_witness(own, kSecond, owner)}, owner);
@@ -187,8 +205,8 @@ Witness take_witness_below(Program& owner, const Witness& numbers) {
   collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   const auto serves = [&](int64_t prime) {
-    return is_prime(prime) && is_apart(own, prime, owner) && !is_near_to_live(own, prime) &&
-           !is_near_to_usual_numbers(prime);
+    return is_prime(prime) && is_apart(own, prime, owner) && is_told(own, prime, owner) &&
+           !is_near_to_live(own, prime) && !is_near_to_usual_numbers(prime);
   };
   int64_t prime = numbers.first - kApartInOne / 2;
   while (prime > kLeastPrime && !serves(prime)) --prime;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorlike as tl
+import tensorlike.functional as F
 from tensorlike import static
 
 FEED = {"x": np.ones((2, 3), np.float32)}
@@ -58,3 +60,33 @@ def test_what_is_gone_is_written_over() -> None:
     for _ in range(3):
         cell()
     assert len(scope.names()) == 2
+
+
+def halves(x: Any) -> Any:
+    half = F.max_pool2d(x, 2)
+    up = F.interpolate(F.avg_pool2d(half, 2), scale_factor=2, mode="bilinear") + half
+    return F.interpolate(up, scale_factor=2, mode="nearest") + x
+
+
+def parts(x: Any) -> Any:
+    y = F.avg_pool2d(x, 2)
+    b, c, h, w = y.shape
+    y = F.reshape(F.reshape(y, (b, c * h, 1, w)).expand(b, c * h, 24, w), (b, c * h * 24, w))
+    return F.reshape(y, (b, c * h, 24 * w)), F.reshape(y.permute_dims((0, 2, 1)), (-1, 24 * h * c))
+
+
+@pytest.mark.parametrize("function", [halves, parts])
+def test_sizes_are_told_whatever_programs_live(function: Any) -> None:
+    rng, living = random.Random(1), []
+    for _ in range(150):
+        for _ in range(rng.randrange(4)):
+            program = static.Program()
+            with static.program_guard(program, static.Program()):
+                static.data("x", tuple("abcd"[: rng.randrange(1, 5)]))
+            living.append(program)
+        while len(living) > 6:
+            living.pop(rng.randrange(len(living)))
+        program = static.Program()
+        with static.program_guard(program, static.Program()):
+            function(tl.Tensor(static.data("x", ("b", 2, "h", "w"))))
+        living.append(program)

@@ -19,6 +19,7 @@ bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t hol
                        [&](Value* arg) { return is_so(*static_cast<RawTensor*>(arg)); });
   };
   if (!has([](const RawTensor& x) { return x.count >= kLeastInExpression; })) return false;
+  if (OneExpression::is_open()) return push_lazily(op, args, kLeastInExpression, {}, out);
   const bool is_passed_on =
       donated == 0 && is_passed_on_by_user != nullptr && is_passed_on_by_user();
   if (!is_passed_on && !has([](const RawTensor& x) { return bool(x.pending); })) return false;
@@ -27,6 +28,12 @@ bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t hol
   if (!push_lazily(op, args, kLeastInExpression, reader, out)) return false;
   if (!is_passed_on) static_cast<RawTensor&>(*out[0]).ready("the expression ends");
   return true;
+}
+
+void OneExpression::end() {
+  is_ended_ = true;
+  --open_;
+  if (runs_at_once()) finish_lazy("the expression ends");
 }
 
 }  // namespace tensorlike

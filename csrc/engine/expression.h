@@ -19,4 +19,24 @@ inline bool (*is_passed_on_by_user)() = nullptr;
 // `launch`; an operator that binds its first operand anew, as that of `p -= lr * g`, ends one.
 bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t holds, Values& out);
 
+// While launches run at once: all that this thread applies until `end` is one expression. What
+// operators over many elements give waits for who reads it, as gradients do within a backward pass.
+class OneExpression {
+ public:
+  OneExpression() { ++open_; }
+  ~OneExpression() {
+    if (!is_ended_) --open_;
+  }
+  OneExpression(const OneExpression&) = delete;
+  OneExpression& operator=(const OneExpression&) = delete;
+
+  // Runs what waits. Where it does not come to this, what is held runs when it is read.
+  void end();
+  static bool is_open() { return open_ > 0; }
+
+ private:
+  static inline thread_local int open_ = 0;
+  bool is_ended_ = false;
+};
+
 }  // namespace tensorlike

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kSmall = 2;            // bytes of an element
 constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the second-level cache
+constexpr int64_t kOfMany = 8 << 20;     // bytes of operands that come from beyond it
+constexpr int64_t kFollowed = 2;         // streams that the processor itself asks for in time
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
@@ -121,6 +123,9 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
                                                  : Access::kGathered;
     gathers = gathers || access_[i] == Access::kGathered;
     needs_tiles_ = needs_tiles_ || access_[i] != Access::kDirect;
+    if (!lies_in_order(i)) continue;
+    in_order_ += 1;
+    bytes_in_order_ += element_count(shape) * static_cast<int64_t>(operands[i].size);
   }
   if (gathers) find_rows(shape);
   if (!needs_tiles_) return;
@@ -173,7 +178,10 @@ int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
   return std::min(std::max(kStripBytes / row, least), shape_[shape_.size() - 2]);
 }
 
-TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {
+TileRunner::TileRunner(const BoundProgram& bound, int64_t total)
+    : bound_(bound),
+      total_(total),
+      reads_many_(bound.in_order_ > kFollowed && bound.bytes_in_order_ >= kOfMany) {
   const TileLoops& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
   held_.resize(bound.operands_.size());
@@ -369,12 +377,14 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
     slot_[first_output + i] = out[i];
   // Tiles are read in bursts, between which loops run from the cache. Those of small elements are
-  // too short for the processor's own prefetcher to reach the next one.
+  // too short for the processor's own prefetcher to reach the next one, and where there are many
+  // operands, it begins anew with every page of each.
   for (size_t i = 0; i < bound_.operands_.size() && bound_.needs_tiles_; ++i) {
     const int64_t size = static_cast<int64_t>(bound_.operands_[i].size);
-    const bool is_far = size <= kSmall && total_ * size >= kResident;
-    if (bound_.access_[i] != Access::kDirect || !is_far) continue;
-    for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
+    const bool is_small = size <= kSmall && total_ * size >= kResident;
+    if (bound_.access_[i] != Access::kDirect || !(is_small || reads_many_)) continue;
+    for (int64_t at = n * size; at < 2 * n * size; at += 64)
+      is_small ? __builtin_prefetch(slot_[i] + at) : __builtin_prefetch(slot_[i] + at, 0, 2);
   }
   const bool is_in_row = bound_.has_rows_ && stays_in_row(n);
   const BoundProgram::Beside& beside = is_in_row ? bound_.in_row_ : bound_.anywhere_;

@@ -109,7 +109,9 @@ class BoundProgram {
   bool needs_tiles_ = false;  // some slot lives in a tile buffer
   bool has_rows_ = false;
   bool repeats_row_ = false;
-  Beside anywhere_, in_row_;  // the latter of runs that stay within a row
+  int in_order_ = 0;            // operands
+  int64_t bytes_in_order_ = 0;  // of all elements of these
+  Beside anywhere_, in_row_;    // the latter of runs that stay within a row
 };
 
 // Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
@@ -144,7 +146,8 @@ class TileRunner {
 
   const BoundProgram& bound_;
   const int64_t total_;
-  int64_t end_ = 0;  // of the runs that are known to come
+  const bool reads_many_;  // operands in order, from beyond the second-level cache
+  int64_t end_ = 0;        // of the runs that are known to come
   char* tiles_ = nullptr;
   // What an operand's tile is known to hold: `count` elements that repeat what is at a place.
   struct Held {

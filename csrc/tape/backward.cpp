@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/stack.h"
+#include "engine/expression.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
@@ -295,7 +296,9 @@ bool is_pulling() { return passes_going_on != 0; }
 
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
               const BackwardOptions& options, const DeliverGradient& deliver) {
+  OneExpression expression;
   Pass(tape, options, deliver).run(roots, std::move(cotangents));
+  expression.end();
 }
 
 }  // namespace tensorlike

@@ -45,7 +45,8 @@ NAMES = [
 
 
 class Embed(tl.nn.Layer):
-    """A vector for each token: of the word, of the place, and of the kind of sentence."""
+    """A vector for each token that is there: of the word, of the place, and of the kind of
+    sentence."""
 
     def __init__(self) -> None:
         self.word = tl.nn.Embedding(WORDS, WIDTH)
@@ -53,9 +54,10 @@ class Embed(tl.nn.Layer):
         self.token_type = tl.nn.Embedding(KINDS, WIDTH)
         self.norm = tl.nn.LayerNorm(WIDTH, eps=EPS)
 
-    def forward(self, tokens: Any) -> Any:
+    def forward(self, tokens: Any, mask: Any) -> Any:
         places = self.position(F.arange(tokens.shape[1]))
-        return self.norm(self.word(tokens) + places + self.token_type.weight[0])
+        words = self.word(tokens) + places + self.token_type.weight[0]
+        return self.norm(tl.nn.pack(words, mask))  # padding is not calculated from here on
 
 
 class EncoderLayer(tl.nn.Layer):
@@ -82,12 +84,11 @@ class MiniLM(tl.nn.Layer):
 
     def forward(self, tokens: Any, mask: Any) -> Any:
         """From numbers of tokens, and whether each is there: both (sentences, tokens)."""
-        x, seen = self.embed(tokens), mask[:, None, None, :]
+        x, seen = self.embed(tokens, mask), mask[:, None, None, :]
         for layer in self.layers:
             x = layer(x, seen)
-        there = F.astype(mask, tl.float32)[:, :, None]
-        mean = F.sum(x * there, axis=1) / F.sum(there, axis=1)
-        return F.normalize(mean, axis=-1)
+        count = F.sum(F.astype(mask, tl.float32), axis=1, keepdims=True)
+        return F.normalize(F.sum(tl.nn.unpack(x), axis=1) / count, axis=-1)
 
 
 def folder() -> Path:

@@ -75,6 +75,9 @@ from .normalization import BatchNorm2d as BatchNorm2d
 from .normalization import BatchNorm3d as BatchNorm3d
 from .normalization import LayerNorm as LayerNorm
 from .normalization import RMSNorm as RMSNorm
+from .packed import Packed as Packed
+from .packed import pack as pack
+from .packed import unpack as unpack
 from .padding import CircularPad1d as CircularPad1d
 from .padding import CircularPad2d as CircularPad2d
 from .padding import CircularPad3d as CircularPad3d
@@ -224,6 +227,7 @@ __all__ = [
     "MultiMarginLoss",
     "NLLLoss",
     "PReLU",
+    "Packed",
     "ParamAttr",
     "PixelShuffle",
     "PixelUnshuffle",
@@ -262,6 +266,8 @@ __all__ = [
     "ZeroPad3d",
     "functional_call",
     "initializers",
+    "pack",
+    "unpack",
 ]
 
 

@@ -72,7 +72,8 @@ def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
 
 def makes(op: Any, then: Any = None) -> Tensor:
     """The op that a call is, and the one on its result that follows, where a result would stand."""
-    stand_in: Tensor = op if then is None else (op, then)
+    ops: Any = op if then is None else (op, then)
+    stand_in: Tensor = ops
     return stand_in
 
 

@@ -231,20 +231,12 @@ void take_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
   const Along along(op, *inputs[1], out.shape, table, out.dtype, workspace);
   const Array x = contiguous(broadcast_to(*inputs[0], table), workspace);
   const int64_t size = static_cast<int64_t>(size_of(x.dtype));
-  const PickKernels& pick = picks(size);
   std::atomic<bool> all_fit{true};
   {
     BlockingRegion blocking(along.count() > kLongElements);
     parallel_for(along.count(), kElementGrain, [&](int64_t begin, int64_t end) {
-      int64_t offsets[kOffsetTile];
-      for (int64_t at = begin; at < end; at += kOffsetTile) {
-        const int64_t n = std::min(kOffsetTile, end - at);
-        if (!along.offsets(offsets, at, n)) {
-          all_fit.store(false, std::memory_order_relaxed);
-          return;
-        }
-        pick.take(out.data + at * size, 0, x.data, 0, 1, offsets, n);
-      }
+      if (along.take(out.data + begin * size, x.data, begin, end - begin)) return;
+      all_fit.store(false, std::memory_order_relaxed);
     });
   }
   if (!all_fit.load(std::memory_order_relaxed)) along.refuse(op);

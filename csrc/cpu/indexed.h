@@ -107,6 +107,8 @@ class Along {
   // The offsets in bytes, into a contiguous table, of elements [begin, begin + n) of the index.
   // False, and nothing, if an index is out of range.
   [[nodiscard]] bool offsets(int64_t* offsets, int64_t begin, int64_t n) const;
+  // These elements of a contiguous table, likewise.
+  [[nodiscard]] bool take(char* out, const char* table, int64_t begin, int64_t n) const;
 
   void check(const Op& op) const { reader_.check(op); }
   [[noreturn]] void refuse(const Op& op) const {

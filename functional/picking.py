@@ -20,17 +20,16 @@ from ..imperative import (
     isdtype,
     stop_gradient,
 )
-from .arguments import integer, named, several
+from ..ops import Gather, Transpose
+from .arguments import integer, makes, named, one_op_on, several
 from .arranging import as_tensor, axis_of, checked_shape, counts_of, expand_dims, unstack
 from .generated import (
     arange,
     argwhere,
     broadcast_to,
     equal,
-    gather,
     greater_equal,
     logical_or,
-    permute_dims,
     reshape,
     where,
 )
@@ -90,7 +89,7 @@ def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     return take(x, np.repeat(np.arange(size), counts), i)
 
 
-@named
+@one_op_on(2)
 def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """The slices of a tensor that indices along an axis point to.
 
@@ -116,13 +115,14 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     if axis is None:
         return take(reshape(x, (-1,)), indices, 0)
     at = axis_of("take", axis, len(x.shape))
-    indices = as_tensor(indices)
-    out = gather(x, indices, axes=(at,))
+    picks = Gather(axes=(at,))
     if at == 0:
-        return out
-    count = len(indices.shape)
-    order = [*range(count, count + at), *range(count), *range(count + at, len(out.shape))]
-    return permute_dims(out, tuple(order))
+        return makes(picks)
+    count = len(as_tensor(indices).shape)
+    end = count + len(x.shape) - 1
+    return makes(
+        picks, Transpose(axes=(*range(count, count + at), *range(count), *range(count + at, end)))
+    )
 
 
 @named

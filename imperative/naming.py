@@ -70,9 +70,10 @@ def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
     return one_op_on(1)(function)
 
 
-def makes(op: Any) -> Tensor:
-    """The op that a call is, where its result would stand."""
-    stand_in: Tensor = op
+def makes(op: Any, then: Any = None) -> Tensor:
+    """The op that a call is, and the one on its result that follows, where a result would stand."""
+    ops: Any = op if then is None else (op, then)
+    stand_in: Tensor = ops
     return stand_in
 
 

@@ -130,7 +130,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     PyObject* args[] = {self, value};
     // A program with sizes that are not known is told of the numbers in keys.
     const bool may_be_known = live_witnesses == 0;
-    if (const Ref<Op> known = may_be_known ? known_places.find({&key, 1}) : nullptr) {
+    if (const Ref<Op> known = may_be_known ? known_places.find({&key, 1}).op : nullptr) {
       assign_result(self, *known, args);
       return;
     }

@@ -140,7 +140,7 @@ Ref<Op> make_new_op(const Function& function, const Call& call);
 Ref<Op> op_for(const FunctionObject& self, const Call& call) {
   const Function& function = *self.function;
   const MadeOps::Given given(call.attrs.data(), call.attrs.size());
-  if (Ref<Op> known = self.made->find(given)) return known;
+  if (Ref<Op> known = self.made->find(given).op) return known;
   Ref<Op> op = make_new_op(function, call);
   self.made->keep(given, op);
   return op;

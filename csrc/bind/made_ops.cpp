@@ -78,27 +78,28 @@ bool MadeOps::are_plain(Given attrs, Shapes shapes) {
          std::all_of(attrs.begin(), attrs.end(), is_plain);
 }
 
-Ref<Op> MadeOps::find(Given attrs, Shapes shapes) const {
-  if (attrs.size() > kAttrs) return nullptr;
+MadeOps::Made MadeOps::find(Given attrs, Shapes shapes) const {
+  if (attrs.size() > kAttrs) return {};
   for (const Entry& entry : entries_) {
-    bool same = entry.op && entry.count == attrs.size() && entry.shapes.size() == shapes.size();
+    bool same =
+        entry.made.op && entry.count == attrs.size() && entry.shapes.size() == shapes.size();
     for (size_t i = 0; same && i < shapes.size(); ++i) same = entry.shapes[i] == *shapes[i];
     for (size_t i = 0; same && i < attrs.size(); ++i) {
       same = is_same(entry.attrs[i].get(), attrs[i]);
     }
-    if (same) return entry.op;
+    if (same) return entry.made;
   }
-  return nullptr;
+  return {};
 }
 
-void MadeOps::keep(Given attrs, const Ref<Op>& op, Shapes shapes) {
+void MadeOps::keep(Given attrs, const Made& made, Shapes shapes) {
   if (attrs.size() > kAttrs || !std::all_of(attrs.begin(), attrs.end(), is_constant)) return;
   Entry& entry = entries_[next_++ % kEntries];
   for (size_t i = 0; i < attrs.size(); ++i) entry.attrs[i] = Object::share(attrs[i]);
   entry.count = attrs.size();
   entry.shapes.clear();
   for (const Dims* shape : shapes) entry.shapes.push_back(*shape);
-  entry.op = op;
+  entry.made = made;
 }
 
 }  // namespace tensorlike::bind

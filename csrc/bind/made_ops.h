@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "bind/objects.h"
 
@@ -13,12 +14,19 @@ class MadeOps {
   using Given = std::span<PyObject* const>;  // null: not given
   using Shapes = std::span<const Dims* const>;
 
-  // Null where the op is not known. `shapes`: of tensors, where the op depends on them.
-  Ref<Op> find(Given attrs, Shapes shapes = {}) const;
+  // What a call is: an op on its tensors, and then, where there is one, another on the result.
+  struct Made {
+    Made(Ref<Op> first = nullptr, Ref<Op> second = nullptr)
+        : op(std::move(first)), then(std::move(second)) {}
+    Ref<Op> op, then;
+  };
+
+  // Without an op where it is not known. `shapes`: of tensors, where the op depends on them.
+  Made find(Given attrs, Shapes shapes = {}) const;
   // Whether all numbers are too small to stand for unknown sizes.
   static bool are_plain(Given attrs, Shapes shapes);
-  // Remembers an op, if what it was made of is constant.
-  void keep(Given attrs, const Ref<Op>& op, Shapes shapes = {});
+  // Remembers them, if what they were made of is constant.
+  void keep(Given attrs, const Made& made, Shapes shapes = {});
 
  private:
   static constexpr size_t kEntries = 8;
@@ -27,7 +35,7 @@ class MadeOps {
     size_t count = 0;
     Object attrs[kAttrs];
     SmallVector<Dims, 1> shapes;
-    Ref<Op> op;
+    Made made;
   };
   Entry entries_[kEntries];
   size_t next_ = 0;

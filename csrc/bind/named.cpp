@@ -2,7 +2,8 @@
 // fails; what is raised goes through `on_error(name, error)`, which gives the error to raise.
 //
 // A call may be one op, on its first arguments or on nothing: then the function gives the op, and
-// it is remembered, since it follows from their shapes and the other arguments.
+// it is remembered, since it follows from their shapes and the other arguments. So may a call be
+// that is one op more, on the result of the first.
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/shortcuts.h"
@@ -91,7 +92,25 @@ PyObject* applied(const Op& op, std::span<PyObject* const> tensors) {
   return apply_single(op, tensors.data(), tensors.size());
 }
 
-// A call that is one op.
+PyObject* applied(const MadeOps::Made& made, std::span<PyObject* const> tensors) {
+  if (!made.then) return applied(*made.op, tensors);
+  const Object result = own(applied(*made.op, tensors));
+  return apply_to_one(*made.then, result.get());
+}
+
+bool is_op(PyObject* object) { return PyObject_TypeCheck(object, types.op_base) != 0; }
+
+// The ops that stand in place of a result; none where it is a result.
+MadeOps::Made ops_in_place_of(PyObject* result) {
+  if (is_op(result)) return to_op(result);
+  if (PyTuple_CheckExact(result) == 0 || PyTuple_GET_SIZE(result) != 2) return {};
+  PyObject* const first = PyTuple_GET_ITEM(result, 0);
+  PyObject* const second = PyTuple_GET_ITEM(result, 1);
+  if (!is_op(first) || !is_op(second)) return {};
+  return {to_op(first), to_op(second)};
+}
+
+// A call that is one op, or two.
 PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n,
                     PyObject* kwnames) {
   const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
@@ -119,14 +138,16 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
     const MadeOps::Given key(given.data(), given.size());
     is_known = is_known && (live_witnesses == 0 || MadeOps::are_plain(key, shapes));
     if (is_known) {
-      if (const Ref<Op> known = self.made->find(key, shapes)) return applied(*known, tensors);
+      if (const MadeOps::Made known = self.made->find(key, shapes); known.op) {
+        return applied(known, tensors);
+      }
     }
     Object found =
         own(PyObject_Vectorcall(self.function, all.data(), static_cast<size_t>(n), kwnames));
-    if (PyObject_TypeCheck(found.get(), types.op_base) == 0) return found.release();
-    const Ref<Op> op = to_op(found.get());
-    if (is_known) self.made->keep(key, op, shapes);
-    return applied(*op, tensors);
+    const MadeOps::Made made = ops_in_place_of(found.get());
+    if (!made.op) return found.release();
+    if (is_known) self.made->keep(key, made, shapes);
+    return applied(made, tensors);
   });
 }
 

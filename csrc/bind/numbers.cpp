@@ -263,7 +263,7 @@ auto& known_keys = *new MadeOps;
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    if (const Ref<Op> known = known_keys.find({&key, 1})) return apply_to_one(*known, self);
+    if (const Ref<Op> known = known_keys.find({&key, 1}).op) return apply_to_one(*known, self);
     std::vector<int64_t> items;
     if (!parse_items(key, items)) {
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");

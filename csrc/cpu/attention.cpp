@@ -51,7 +51,6 @@ Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& w
 namespace {
 
 constexpr int64_t kKeyBlock = 512;    // so that the scores of a tile's queries stay in the L1 cache
-constexpr double kAlone = 6e4;        // products: less than it costs to wake another thread
 constexpr int64_t kPackedKeys = 128;  // keys that are packed at once; a multiple of any panel's
 
 template <class T>
@@ -66,12 +65,11 @@ class AttentionForward {
         stripes_((c_.sizes.queries + rows_ - 1) / rows_) {}
 
   void run() const {
-    const double work = c_.work();
-    if (work <= kAlone) {
+    if (c_.is_small()) {
       run_heads(0, c_.heads);
       return;
     }
-    BlockingRegion blocking(work > 1e6);
+    BlockingRegion blocking(c_.work() > 1e6);
     // With fewer heads threads share one: its keys are then packed before.
     if (c_.heads >= int64_t{4} * num_threads()) {
       parallel_for(c_.heads, 1, [&](int64_t begin, int64_t end) { run_heads(begin, end); });
@@ -143,11 +141,7 @@ class AttentionForward {
       c_.panels.multiply(end - first, s.value_width, keys, rows.scores, rows.step, 1,
                          values + from * c_.panels.columns(), s.keys, to, s.value_width, from > 0);
     }
-    for (int64_t r = 0; r < end - first; ++r) {
-      // A row that sees nothing weighs nothing.
-      rows.factors[r] = static_cast<T>(rows.totals[r] == 0 ? 0.0 : 1.0 / rows.totals[r]);
-    }
-    c_.kernels.scale_rows(to, end - first, s.value_width, s.value_width, rows.factors);
+    c_.divide(to, end - first, rows);
   }
 
   const AttentionCall<T>& c_;
@@ -166,8 +160,9 @@ void with_call(const Op& op, Arrays inputs, Arrays masks, Workspace& workspace, 
 
 void attention(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   if (outputs[0]->count == 0) return;
-  with_call(op, inputs, inputs.subspan(3), workspace,
-            [&](const auto& call) { AttentionForward(call, *outputs[0]).run(); });
+  with_call(op, inputs, inputs.subspan(3), workspace, [&](const auto& call) {
+    if (!attend_in_place(call, *outputs[0])) AttentionForward(call, *outputs[0]).run();
+  });
 }
 
 void attention_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

@@ -85,6 +85,9 @@ struct AttentionCall {
     return static_cast<double>(heads) * static_cast<double>(sizes.queries * sizes.keys) *
            static_cast<double>(sizes.width + sizes.value_width);
   }
+  // Less than it costs to wake another thread.
+  bool is_small() const { return work() <= 6e4; }
+
   // Rows that are far apart by a power of 2 would push each other out of the caches.
   static int64_t row_step(int64_t keys) { return (keys + 15) / 16 * 16 + 16; }
 
@@ -97,14 +100,28 @@ struct AttentionCall {
   // from `from` on, which are a multiple of the panels' columns; packed_keys has all.
   ScoreBlock weigh(int64_t head, int64_t first, int64_t rows, int64_t from, int64_t keys,
                    const T* packed_keys, const ScoreRows<T>& to) const {
-    const ScoreBlock block = {
-        rows, keys, to.step, is_causal, first + 1 - from, scale, mask.row_stride, mask_hides};
     panels.multiply(rows, keys, sizes.width, at(query, head, first), query.row_stride,
                     query.column_stride, packed_keys + from * sizes.width, sizes.width, to.scores,
                     to.step, false);
+    return weigh_scores(head, first, rows, from, keys, to);
+  }
+
+  // The same of scores that are there.
+  ScoreBlock weigh_scores(int64_t head, int64_t first, int64_t rows, int64_t from, int64_t keys,
+                          const ScoreRows<T>& to) const {
+    const ScoreBlock block = {
+        rows, keys, to.step, is_causal, first + 1 - from, scale, mask.row_stride, mask_hides};
     const T* added = mask.data != nullptr ? at(mask, head, first) + from : nullptr;
     kernels.weigh(block, to.scores, added, from == 0, to.largest, to.totals, to.factors);
     return block;
+  }
+
+  // What results of `rows` queries are divided by; a row that sees nothing weighs nothing.
+  void divide(T* results, int64_t rows, const ScoreRows<T>& by) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      by.factors[r] = static_cast<T>(by.totals[r] == 0 ? 0.0 : 1.0 / by.totals[r]);
+    }
+    kernels.scale_rows(results, rows, sizes.value_width, sizes.value_width, by.factors);
   }
 
   AttentionSizes sizes;
@@ -117,6 +134,11 @@ struct AttentionCall {
   int64_t heads;
   Workspace& workspace;
 };
+
+// The results of few queries, which read keys and values where they lie: packing these would cost
+// more than the products. False: there are more, or rows lie otherwise.
+template <class T>
+bool attend_in_place(const AttentionCall<T>& call, const Array& out);
 
 // The gradients of query, key and value, into arrays of the whole batch.
 template <class T>

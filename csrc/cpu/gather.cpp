@@ -13,8 +13,6 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kAhead = 4;         // rows that are asked for before they are copied
-constexpr int64_t kAheadBytes = 512;  // of each; the processor finds the rest by itself
 constexpr int64_t kGrainBytes = 65536;
 constexpr int64_t kSharedOffsets = 16384;  // that are found once for all tables
 
@@ -32,16 +30,15 @@ class BlockCopy {
   }
 
   int64_t bytes() const { return bytes_; }
+  bool are_words() const { return in_order_ && is_word(bytes_); }
 
   // n blocks of each of the tables, which lie in_step bytes apart, to places out_step bytes apart.
   void copy(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t tables,
             const int64_t* offsets, int64_t n) const {
-    if (in_order_ && is_word(bytes_)) {
-      return picks(bytes_).take(out, out_step, in, in_step, tables, offsets, n);
-    }
+    if (are_words()) return picks(bytes_).take(out, out_step, in, in_step, tables, offsets, n);
     for (int64_t t = 0; t < tables; ++t, out += out_step, in += in_step) {
       if (in_order_) {
-        copy_rows(out, in, offsets, n);
+        pick_table().rows.take(out, bytes_, in, {offsets, n, nullptr, bytes_});
         continue;
       }
       for (int64_t i = 0; i < n; ++i) {
@@ -51,17 +48,6 @@ class BlockCopy {
   }
 
  private:
-  void copy_rows(char* out, const char* in, const int64_t* offsets, int64_t n) const {
-    const int64_t ahead = std::min(bytes_, kAheadBytes);
-    for (int64_t i = 0; i < n; ++i) {
-      if (i + kAhead < n) {
-        const char* next = in + offsets[i + kAhead];
-        for (int64_t b = 0; b < ahead; b += 64) __builtin_prefetch(next + b);
-      }
-      std::memcpy(out + i * bytes_, in + offsets[i], static_cast<size_t>(bytes_));
-    }
-  }
-
   Dims shape_, strides_, order_;
   size_t size_;
   int64_t bytes_ = 0;
@@ -134,26 +120,33 @@ void gather_from_each(const Tables& tables, const int64_t* offsets, int64_t n, c
                });
 }
 
+// Positions [begin, end) of the joint index, from a single table. False: one is out of range.
+bool gather_part(const Tables& tables, const Indexed& indexed, int64_t begin, int64_t end,
+                 char* to) {
+  constexpr int64_t kTile = 256;  // offsets that leave room in the L1 cache for what they pick
+  const BlockCopy& block = tables.block;
+  const int64_t bytes = block.bytes();
+  if (block.are_words() && indexed.readers.size() == 1 && tables.strides[0] == bytes) {
+    return indexed.readers[0].take(to + begin * bytes, tables.data, bytes, begin, end - begin);
+  }
+  int64_t offsets[kTile];
+  for (int64_t at = begin; at < end; at += kTile) {
+    const int64_t n = std::min(kTile, end - at);
+    if (!indexed.offsets(offsets, at, n, tables.strides)) return false;
+    block.copy(to + at * bytes, 0, tables.data, 0, 1, offsets, n);
+  }
+  return true;
+}
+
 // From a single table, whose offsets are found by the thread that needs them. False: an index is
 // out of range.
 bool gather_from_one(const Tables& tables, const Indexed& indexed, char* to) {
-  const BlockCopy& block = tables.block;
-  const int64_t tile = std::min(kOffsetTile, std::max<int64_t>(1, kGrainBytes / block.bytes()));
-  const int64_t tiles = (indexed.count + tile - 1) / tile;
-  const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / tables.block.bytes());
   std::atomic<bool> all_fit{true};
-  parallel_for(
-      tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes), [&](int64_t begin, int64_t end) {
-        int64_t offsets[kOffsetTile];
-        for (int64_t at = begin * tile; at < std::min(end * tile, indexed.count); at += tile) {
-          const int64_t n = std::min(tile, indexed.count - at);
-          if (!indexed.offsets(offsets, at, n, tables.strides)) {
-            all_fit.store(false, std::memory_order_relaxed);
-            return;
-          }
-          block.copy(to + at * block.bytes(), 0, tables.data, 0, 1, offsets, n);
-        }
-      });
+  parallel_for(indexed.count, grain, [&](int64_t begin, int64_t end) {
+    if (gather_part(tables, indexed, begin, end, to)) return;
+    all_fit.store(false, std::memory_order_relaxed);
+  });
   return all_fit.load(std::memory_order_relaxed);
 }
 
@@ -238,20 +231,12 @@ void take_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
   const Along along(op, *inputs[1], out.shape, table, out.dtype, workspace);
   const Array x = contiguous(broadcast_to(*inputs[0], table), workspace);
   const int64_t size = static_cast<int64_t>(size_of(x.dtype));
-  const PickKernels& pick = picks(size);
   std::atomic<bool> all_fit{true};
   {
     BlockingRegion blocking(along.count() > kLongElements);
     parallel_for(along.count(), kElementGrain, [&](int64_t begin, int64_t end) {
-      int64_t offsets[kOffsetTile];
-      for (int64_t at = begin; at < end; at += kOffsetTile) {
-        const int64_t n = std::min(kOffsetTile, end - at);
-        if (!along.offsets(offsets, at, n)) {
-          all_fit.store(false, std::memory_order_relaxed);
-          return;
-        }
-        pick.take(out.data + at * size, 0, x.data, 0, 1, offsets, n);
-      }
+      if (along.take(out.data + begin * size, x.data, begin, end - begin)) return;
+      all_fit.store(false, std::memory_order_relaxed);
     });
   }
   if (!all_fit.load(std::memory_order_relaxed)) along.refuse(op);

@@ -131,4 +131,25 @@ bool Along::offsets(int64_t* offsets, int64_t begin, int64_t n) const {
   return true;
 }
 
+bool Along::take(char* out, const char* table, int64_t begin, int64_t n) const {
+  constexpr int64_t kLeastRun = 8;  // elements that are worth a call
+  if (inner_ == 1 && row_ >= kLeastRun) {
+    for (int64_t i = 0; i < n;) {
+      const int64_t at = begin + i;
+      const int64_t run = std::min(n - i, row_ - at % row_);
+      const char* const from = table + at / row_ * outer_bytes_;
+      if (!reader_.take(out + i * size_, from, size_, at, run)) return false;
+      i += run;
+    }
+    return true;
+  }
+  int64_t places[kOffsetTile];
+  for (int64_t i = 0; i < n; i += kOffsetTile) {
+    const int64_t count = std::min(kOffsetTile, n - i);
+    if (!offsets(places, begin + i, count)) return false;
+    picks(size_).take(out + i * size_, 0, table, 0, 1, places, count);
+  }
+  return true;
+}
+
 }  // namespace tensorlike

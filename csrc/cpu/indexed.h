@@ -4,6 +4,7 @@
 
 #include "cpu/arrays.h"
 #include "kernels/kernel_table.h"
+#include "kernels/picked_rows.h"
 #include "op/op.h"
 
 namespace tensorlike {
@@ -12,9 +13,10 @@ inline constexpr int64_t kOffsetTile = 1024;     // offsets that are computed at
 inline constexpr int64_t kElementGrain = 16384;  // elements that deserve a thread
 inline constexpr int64_t kLongElements = 65536;  // elements that deserve a BlockingRegion
 
-inline const PickKernels& picks(int64_t bytes) {
-  return kernel_table().picks[bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2];
+inline int log2_of_word(int64_t bytes) {
+  return bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2;
 }
+inline const PickKernels& picks(int64_t bytes) { return kernel_table().picks[log2_of_word(bytes)]; }
 inline bool is_word(int64_t bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
 }
@@ -35,6 +37,14 @@ class IndexReader {
   [[nodiscard]] bool offsets(int64_t* offsets, int64_t begin, int64_t n, int64_t stride,
                              bool adds) const {
     return kernels_->offsets(offsets, data_ + begin * width_, n, size_, stride, adds);
+  }
+  // The words of a table that the same indices pick, where the words follow each other. False, and
+  // nothing of use, likewise.
+  [[nodiscard]] bool take(char* out, const char* table, int64_t bytes, int64_t begin,
+                          int64_t n) const {
+    const PickTable& picked = pick_table();
+    const TakeWords* const take = width_ == 4 ? picked.take32 : picked.take64;
+    return take[log2_of_word(bytes)](out, table, size_, data_ + begin * width_, n);
   }
 
  private:
@@ -97,6 +107,8 @@ class Along {
   // The offsets in bytes, into a contiguous table, of elements [begin, begin + n) of the index.
   // False, and nothing, if an index is out of range.
   [[nodiscard]] bool offsets(int64_t* offsets, int64_t begin, int64_t n) const;
+  // These elements of a contiguous table, likewise.
+  [[nodiscard]] bool take(char* out, const char* table, int64_t begin, int64_t n) const;
 
   void check(const Op& op) const { reader_.check(op); }
   [[noreturn]] void refuse(const Op& op) const {

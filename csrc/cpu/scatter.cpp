@@ -20,6 +20,7 @@ constexpr int64_t kPartTimes = 4;       // as many as the elements whose sums a 
 
 // What is done with the values: by the size of an element, or, to add, by its dtype.
 struct Writer {
+  DType dtype;
   int64_t size;
   const AddKernels* adds;  // null: the values replace
 
@@ -32,12 +33,10 @@ struct Writer {
       picks(size).put(out, offsets, values, n, places);
     }
   }
-  void row(char* out, const char* values, int64_t n) const {
-    if (adds != nullptr) {
-      adds->row(out, values, n);
-    } else {
-      std::memcpy(out, values, static_cast<size_t>(n * size));
-    }
+  // Of rows, of which those of the values lie `step` bytes apart.
+  void rows(char* out, const char* values, int64_t step, const PickedRows& rows) const {
+    const RowPicks& picks = pick_table().rows;
+    (adds != nullptr ? picks.add[dtype] : picks.put)(out, values, step, rows);
   }
 };
 
@@ -153,19 +152,14 @@ void scatter_rows(const Writer& writer, const Table& t, const Offsets& offsets_o
     char* out = t.out + o * t.span * row_bytes + first * writer.size;
     const char* values = t.values + o * t.count * row_bytes + first * writer.size;
     for (int64_t at = 0; at < t.count; at += kOffsetTile) {
-      const int64_t tile = offsets_of(offsets, at, std::min(kOffsetTile, t.count - at));
-      if (by_columns) {
-        for (int64_t i = 0; i < tile; ++i) {
-          writer.row(out + offsets[i], values + (at + i) * row_bytes, n);
-        }
-        continue;
+      int64_t found = offsets_of(offsets, at, std::min(kOffsetTile, t.count - at));
+      if (!by_columns) {
+        found =
+            kernel_table().masks.within(places, offsets, found, t.span * piece / pieces * row_bytes,
+                                        t.span * (piece + 1) / pieces * row_bytes);
       }
-      const int64_t chosen =
-          kernel_table().masks.within(places, offsets, tile, t.span * piece / pieces * row_bytes,
-                                      t.span * (piece + 1) / pieces * row_bytes);
-      for (int64_t i = 0; i < chosen; ++i) {
-        writer.row(out + offsets[places[i]], values + (at + places[i]) * row_bytes, n);
-      }
+      writer.rows(out, values + at * row_bytes, row_bytes,
+                  {offsets, found, by_columns ? nullptr : places, n * writer.size});
     }
   };
   const int64_t jobs = t.outer * pieces;
@@ -247,7 +241,8 @@ class Target {
 };
 
 Writer writer_for(DType dtype, bool adds) {
-  return {static_cast<int64_t>(size_of(dtype)), adds ? &kernel_table().adds[dtype] : nullptr};
+  return {dtype, static_cast<int64_t>(size_of(dtype)),
+          adds ? &kernel_table().adds[dtype] : nullptr};
 }
 
 // The value broadcast to `shape`, with its axes in this order: contiguous, in the target's dtype.

@@ -52,6 +52,24 @@ bool index_offsets(int64_t* offsets, const void* data, int64_t n, int64_t size, 
   return signs >= 0;
 }
 
+// A few elements of each of many tables: the same one of several tables after the other.
+template <int kSize>
+void take_across(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t tables,
+                 const int64_t* offsets, int64_t n) {
+  constexpr int64_t kTables = 64;  // whose cache lines stay at hand
+  for (int64_t first = 0; first < tables; first += kTables) {
+    const int64_t count = std::min(kTables, tables - first);
+    for (int64_t i = 0; i < n; ++i) {
+      char* const to = out + first * out_step + i * kSize;
+      const char* const from = in + first * in_step + offsets[i];
+#pragma GCC unroll 8
+      for (int64_t t = 0; t < count; ++t) {
+        std::memcpy(to + t * out_step, from + t * in_step, kSize);
+      }
+    }
+  }
+}
+
 // Several elements are loaded before the first is stored, so that they wait for memory side by
 // side; the gathers of AVX2 and AVX-512 are slower than these on AMD's processors, and no quicker
 // on others.
@@ -62,6 +80,9 @@ void take(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t 
   struct Word {
     char bytes[kSize];
   };
+  if (n < kTogether) {
+    return take_across<kSize>(out, out_step, in, in_step, tables, offsets, n);
+  }
   for (int64_t t = 0; t < tables; ++t, in += in_step, out += out_step) {
     int64_t i = 0;
     for (; i + kTogether <= n; i += kTogether) {

@@ -49,19 +49,41 @@ struct LooseOf {
 template <int kSize>
 using Loose = typename LooseOf<kSize>::type;
 
+// So many bytes, in one register. GCC would move an array of char through the stack, in pieces of
+// 16 bytes.
+template <int kSize>
+struct BytesOf {
+  typedef uint8_t type __attribute__((vector_size(kSize)));
+};
+template <int kSize>
+  requires(kSize < 16)
+struct BytesOf<kSize> {
+  using type = Lane<kSize>;
+};
+
+template <int kSize>
+inline auto load_bytes(const char* in) {
+  typename BytesOf<kSize>::type bytes;
+  std::memcpy(&bytes, in, kSize);
+  return bytes;
+}
+template <int kSize>
+inline void store_bytes(char* out, typename BytesOf<kSize>::type bytes) {
+  std::memcpy(out, &bytes, kSize);
+}
+
 template <int kSize>
 inline void move_word(char* out, const char* in) {
-  std::memcpy(out, in, kSize);
+  store_bytes<kSize>(out, load_bytes<kSize>(in));
 }
 
 // From kMost to 2 * kMost bytes: the last ones may overlap the first.
 template <int kMost>
 inline void move_ends(char* out, const char* in, int64_t bytes) {
-  char first[kMost], last[kMost];
-  std::memcpy(first, in, kMost);
-  std::memcpy(last, in + bytes - kMost, kMost);
-  std::memcpy(out, first, kMost);
-  std::memcpy(out + bytes - kMost, last, kMost);
+  const auto first = load_bytes<kMost>(in);
+  const auto last = load_bytes<kMost>(in + bytes - kMost);
+  store_bytes<kMost>(out, first);
+  store_bytes<kMost>(out + bytes - kMost, last);
 }
 
 // A few words of kLeast bytes each, together 2 * kMost bytes at most.
@@ -80,9 +102,14 @@ inline void move_run(char* out, const char* in, int64_t bytes) {
   if (bytes < kVectorBytes) return move_few<kVectorBytes / 2, kSize>(out, in, bytes);
   int64_t i = 0;
   for (; i + 4 * kVectorBytes <= bytes; i += 4 * kVectorBytes) {
-    char vectors[4 * kVectorBytes];
-    std::memcpy(vectors, in + i, sizeof(vectors));
-    std::memcpy(out + i, vectors, sizeof(vectors));
+    const auto a = load_bytes<kVectorBytes>(in + i);
+    const auto b = load_bytes<kVectorBytes>(in + i + kVectorBytes);
+    const auto c = load_bytes<kVectorBytes>(in + i + 2 * kVectorBytes);
+    const auto d = load_bytes<kVectorBytes>(in + i + 3 * kVectorBytes);
+    store_bytes<kVectorBytes>(out + i, a);
+    store_bytes<kVectorBytes>(out + i + kVectorBytes, b);
+    store_bytes<kVectorBytes>(out + i + 2 * kVectorBytes, c);
+    store_bytes<kVectorBytes>(out + i + 3 * kVectorBytes, d);
   }
   for (; i + kVectorBytes <= bytes; i += kVectorBytes) move_word<kVectorBytes>(out + i, in + i);
   if (i < bytes) move_word<kVectorBytes>(out + bytes - kVectorBytes, in + bytes - kVectorBytes);

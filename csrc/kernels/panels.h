@@ -16,7 +16,17 @@ namespace tensorlike {
 template <class T>
 class Panels {
  public:
-  Panels() : kernels_(kernels()) {}
+  Panels() : kernels_(loops()) {}
+
+  // What products are made of at this processor's level.
+  static const detail::GemmKernels<T>& loops() {
+    const detail::GemmTable& table = detail::gemm_table(isa());
+    if constexpr (std::is_same_v<T, float>) {
+      return table.f32;
+    } else {
+      return table.f64;
+    }
+  }
 
   int64_t columns() const { return kernels_.lanes << kWidth; }
   // Rows of a tile: other numbers of rows than its multiples leave registers empty.
@@ -71,15 +81,6 @@ class Panels {
  private:
   static constexpr int64_t kSmall = 32 * 1024;  // bytes that stay in the first-level cache
   static constexpr int kWidth = 1;  // log2 of a panel's vectors: the widest tile of many rows
-
-  static const detail::GemmKernels<T>& kernels() {
-    const detail::GemmTable& table = detail::gemm_table(isa());
-    if constexpr (std::is_same_v<T, float>) {
-      return table.f32;
-    } else {
-      return table.f64;
-    }
-  }
 
   const detail::GemmKernels<T>& kernels_;
 };

@@ -163,3 +163,22 @@ def test_the_number_of_threads_does_not_change_a_bit() -> None:
 
     found = by_threads(run)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 7, 9), (3, 5, 29, 29), (1, 2, 125, 130), (2, 3, 8, 28, 27), (1, 2, 70000)]
+)
+def test_the_mean_of_a_whole_image_is_that_of_its_elements(
+    shape: tuple[int, ...], dtype: str
+) -> None:
+    """By the same loops, far from 0 too, where sums lose digits."""
+    x = (np.random.default_rng(2).normal(size=shape) + 100).astype(dtype)
+    pool = {3: F.adaptive_avg_pool1d, 4: F.adaptive_avg_pool2d, 5: F.adaptive_avg_pool3d}
+    axes = tuple(range(2, len(shape)))
+    wanted = np.asarray(F.mean(x, axis=axes, keepdims=True))
+    for found in by_threads(lambda: np.asarray(pool[len(shape)](x, 1))):
+        np.testing.assert_array_equal(found, wanted)
+    exact = x.astype(np.float64).mean(axis=axes, keepdims=True)
+    ulps = {"float16": 2**-10, "float32": 2**-23, "float64": 2**-51}[dtype]
+    np.testing.assert_allclose(wanted.astype(np.float64), exact, rtol=ulps)

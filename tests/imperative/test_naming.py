@@ -252,3 +252,26 @@ def test_a_call_of_several_tensors_asks_once_for_each_shapes(is_beside: bool) ->
     assert leaf.grad.tolist() == [1.0, 1.0]
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
         difference(a)
+
+
+def test_a_call_may_be_a_second_op_on_the_result_of_the_first() -> None:
+    asked: list[Any] = []
+
+    @one_op_on(2)
+    def turned_difference(x: Any, y: Any) -> Any:
+        asked.append((tuple(x.shape), tuple(y.shape)))
+        turns = tl.ops.Transpose(axes=(1, 0))
+        return makes(tl.ops.Elemwise(mode="subtract"), turns) if len(x.shape) == 2 else (x, y)
+
+    a, b = tl.tensor([[5.0, 7.0, 1.0]]), tl.tensor(1.0)
+    for _ in range(3):
+        assert turned_difference(a, b).tolist() == [[4.0], [6.0], [0.0]]
+    assert len(asked) == 1
+    assert turned_difference(b, a) == (b, a)  # a pair that is no pair of ops
+    leaf = tl.Parameter([[5.0, 7.0, 1.0]])
+    (turned_difference(leaf, b) * tl.tensor([[1.0], [2.0], [3.0]])).sum().backward()
+    assert leaf.grad.tolist() == [[1.0, 2.0, 3.0]]
+    examples = tl.vmap(turned_difference, in_axes=(0, None))(tl.ones((4, 1, 3)), b)
+    assert examples.shape == (4, 3, 1)
+    with pytest.raises(tl.ShapeError, match=r"^turned_difference: "):
+        turned_difference(a, tl.ones((2, 2)))

@@ -18,10 +18,16 @@ constexpr int64_t kBlock = 2048;
 constexpr int64_t kFewColumns = 16;    // of which rows are turned into columns
 constexpr int64_t kTurned = 16 * 256;  // elements at once
 
+// Numbers, or vectors of them. What is chosen stands in one expression, of which compilers make one
+// instruction.
 struct Largest {
   template <class T>
   [[gnu::always_inline]] static auto beats(T a, T b) {
     return a > b;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T more_extreme(T a, T b) {
+    return a > b ? a : b;
   }
 };
 
@@ -29,6 +35,10 @@ struct Smallest {
   template <class T>
   [[gnu::always_inline]] static auto beats(T a, T b) {
     return a < b;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T more_extreme(T a, T b) {
+    return a < b ? a : b;
   }
 };
 
@@ -51,13 +61,10 @@ struct Loops {
   static constexpr int64_t kLong = 12 * kLanes;
   static_assert(sizeof(T) > 1 || kLong / kLeastBytes <= 127, "vectors are counted in 8 bits");
 
-  static bool is_nan(T x) { return x != x; }
+  // Whether one instruction finds the more extreme of two: AVX2 has none for integers of 64 bits.
+  static constexpr bool kHasExtremes = kFloats<T> || sizeof(T) < 8 || kHasMasks;
 
-  // Of numbers that are none of them NaN, or of vectors.
-  template <class V>
-  [[gnu::always_inline]] static V more_extreme(V a, V b) {
-    return Order::beats(a, b) ? a : b;
-  }
+  static bool is_nan(T x) { return x != x; }
 
   // What the lanes have met: the first extreme and the number of the vector that it was in, and
   // whether there was a NaN, which is beaten by nothing and beats nothing.
@@ -73,7 +80,7 @@ struct Loops {
     [[gnu::always_inline]] void meet(Values<kBytes> value, Numbers<kBytes> number) {
       look(value);
       at = Order::beats(value, best) ? number : at;
-      best = more_extreme(value, best);
+      best = Order::more_extreme(value, best);
     }
     Values<kBytes> best;
     Numbers<kBytes> at{}, nans{};
@@ -92,7 +99,7 @@ struct Loops {
       for (int v = 0; v < 4; ++v) {
         const V value = load<V>(from + v * kLanes);
         if constexpr (kFloats<T>) nans |= value != value;
-        best[v] = more_extreme(value, best[v]);
+        best[v] = Order::more_extreme(value, best[v]);
       }
     };
     for (int64_t i = 0; i + kStep <= n; i += kStep) {
@@ -104,8 +111,8 @@ struct Loops {
     if constexpr (kFloats<T>) {
       if (any_bit(nans)) return std::numeric_limits<T>::quiet_NaN();
     }
-    const V two[2] = {more_extreme(best[0], best[1]), more_extreme(best[2], best[3])};
-    return join_lanes(more_extreme(two[0], two[1]), [](V a, V b) { return more_extreme(a, b); })[0];
+    const auto more = [](V a, V b) { return Order::more_extreme(a, b); };
+    return join_lanes(more(more(best[0], best[1]), more(best[2], best[3])), more)[0];
   }
   static constexpr int64_t kAhead = 16384;  // bytes
 
@@ -117,9 +124,16 @@ struct Loops {
     const V all = V{} + wanted;
     int64_t i = 0;
     for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-      N found{};
-#pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) found |= load<V>(x + i + v * kLanes) == all;
+      V some[4];
+      for (int v = 0; v < 4; ++v) some[v] = load<V>(x + i + v * kLanes);
+      N found;
+      if constexpr (kHasExtremes) {
+        // Nothing is more extreme: of some the most extreme one is equal, if any is.
+        found = Order::more_extreme(Order::more_extreme(some[0], some[1]),
+                                    Order::more_extreme(some[2], some[3])) == all;
+      } else {
+        found = (some[0] == all) | (some[1] == all) | (some[2] == all) | (some[3] == all);
+      }
       if (any_bit(found)) break;
     }
     for (; i + kLanes <= n; i += kLanes) {
@@ -149,14 +163,12 @@ struct Loops {
     for (; i + kCount <= n; i += kCount) leader.meet(load<V>(x + i), ++number);
     if (i < n) leader.meet(load<V>(x + n - kCount), ++number);
     if (kFloats<T> && any_bit(leader.nans)) return first_nan(x);
+    const V extreme = join_lanes(leader.best, [](V a, V b) { return Order::more_extreme(a, b); });
     // Of the lanes that have it, the first vector, and of these the first lane.
     constexpr Number kMost = std::numeric_limits<Number>::max();
-    const auto least = [](N a, N b) { return a < b ? a : b; };
-    const V extreme = join_lanes(leader.best, [](V a, V b) { return more_extreme(a, b); });
     const N at = leader.best == extreme ? leader.at : N{} + kMost;
-    const N first = join_lanes(at, least);
-    const N lane = join_lanes(at == first ? lane_numbers<V>() : N{} + kMost, least);
-    const int64_t place = first[0] * kCount + lane[0];
+    const N first = join_lanes(at, [](N a, N b) { return a < b ? a : b; });
+    const int64_t place = first[0] * kCount + first_set(at == first);
     return place < i ? place : place - i + n - kCount;
   }
 

@@ -40,6 +40,45 @@ template <class V, class F>
   return lanes;
 }
 
+#if defined(__AVX2__)
+// The lanes of 32 bytes of which all bits are set in the mask; 0 in the others, which are not read.
+template <class V, class T>
+[[gnu::always_inline]] inline V load_lanes(LaneNumbers<V> mask, const T* from) {
+  static_assert(sizeof(V) == 32 && sizeof(T) >= 4);
+  const __m256i bits = reinterpret_cast<__m256i>(mask);
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<V>(_mm256_maskload_epi32(reinterpret_cast<const int*>(from), bits));
+  } else {
+    return reinterpret_cast<V>(
+        _mm256_maskload_epi64(reinterpret_cast<const long long*>(from), bits));
+  }
+}
+#endif
+
+// Of two vectors, every second run of kCount lanes, from run kFirst on.
+template <int kCount, int kFirst, class V, int... kLane>
+[[gnu::always_inline]] inline V runs_of(V a, V b, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(
+      a, b, (kLane / kCount * 2 * kCount + kFirst * kCount + kLane % kCount)...);
+}
+
+// What the lanes of each of as many vectors as they have lanes give, in the lane of its number:
+// vectors of runs of 2 * kHalf lanes, whose halves are joined, so that two become one.
+template <class V, int kHalf = kLanesOf<V> / 2, class F>
+[[gnu::always_inline]] inline V join_rows(V* rows, F&& join) {
+  if constexpr (kHalf > 0) {
+    constexpr std::make_integer_sequence<int, kLanesOf<V>> kAll;
+#pragma GCC unroll 8
+    for (int v = 0; v < kHalf; ++v) {
+      const V a = rows[2 * v], b = rows[2 * v + 1];
+      rows[v] = join(runs_of<kHalf, 0>(a, b, kAll), runs_of<kHalf, 1>(a, b, kAll));
+    }
+    return join_rows<V, kHalf / 2>(rows, join);
+  } else {
+    return rows[0];
+  }
+}
+
 // Whether a bit is set in any lane of a vector of integers.
 template <class N>
 [[gnu::always_inline]] inline bool any_bit(N lanes) {

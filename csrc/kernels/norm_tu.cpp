@@ -3,6 +3,7 @@
 // anew, which costs less than reading what forward could have kept.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/norm_vectors.h"
 #include "kernels/row_loops.h"
 
 namespace tensorlike {
@@ -17,19 +18,7 @@ struct Statistics {
   double variance;
 };
 
-// Rows go through each step together: the steps of one row wait for each other, those of several
-// need not. Together they stay in the first-level cache.
-constexpr int64_t kMostRows = 8;
-constexpr int64_t kElements = 4096;
-
-template <class F>
-void in_groups(const RowBlock& block, F&& f) {
-  const int64_t fitting = kElements / (block.n + 1);
-  const int64_t together = fitting < 1 ? 1 : fitting < kMostRows ? fitting : kMostRows;
-  for (int64_t first = 0; first < block.rows; first += together) {
-    f(first, block.rows - first < together ? block.rows : first + together);
-  }
-}
+constexpr int kMostRows = 8;  // at once
 
 // Of the rows [first, last).
 template <class T, bool kCenters>
@@ -60,9 +49,6 @@ void find_statistics(const RowBlock& block, int64_t first, int64_t last, Statist
   }
 }
 
-// What weight and bias have: an element for each of a row, one a row, or one for each run.
-enum class Weights : unsigned char { kShared, kEach, kRuns };
-
 // Calls f(begin, end, j) for the elements [begin, end) of a row and the place j of their weight:
 // for whole runs; f(0, n, 0) where there are none.
 template <Weights kWeights, class F>
@@ -72,165 +58,13 @@ inline void over_runs(const RowBlock& block, F&& f) {
   for (int64_t begin = 0; begin < block.n; begin += run) f(begin, begin + run, j++);
 }
 
-// ---- short rows --------------------------------------------------------------------------------
-
-// Rows that fill no vectors are turned, so that vectors have an element each of several.
-constexpr int64_t kMostShort = 63;
-constexpr int kTurned = 16;
-
-// Whether rows are, and weight and bias are the same for all.
-inline bool is_short(const RowBlock& block, bool has_bias) {
-  const bool is_same = block.in_step[1] == 0 && (!has_bias || block.in_step[2] == 0);
-  return is_same && block.n <= kMostShort && block.n % kTurned != 0;
-}
-
-template <class T>
-using Elements = T[kMostShort][kTurned];
-
-// Of the rows [first, last); the first of them stands for those that are missing.
-template <class T>
-void turn(const RowBlock& block, int operand, int64_t first, int64_t last, Elements<T>& to) {
-  constexpr int64_t kSize = sizeof(T);
-  const char* const from = reinterpret_cast<const char*>(block.read<T>(operand, first));
-  move_kernels(kSize).transpose({reinterpret_cast<char*>(to), kTurned * kSize, kSize, from, kSize,
-                                 block.in_step[operand], block.n, last - first});
-  for (int64_t i = 0; last - first < kTurned && i < block.n; ++i) {
-    for (int64_t l = last - first; l < kTurned; ++l) to[i][l] = to[i][0];
-  }
-}
-
-template <class T>
-void turn_back(const RowBlock& block, int64_t first, int64_t last, const Elements<T>& from) {
-  constexpr int64_t kSize = sizeof(T);
-  move_kernels(kSize).transpose({reinterpret_cast<char*>(block.write<T>(0, first)),
-                                 block.out_step[0], kSize, reinterpret_cast<const char*>(from),
-                                 kSize, kTurned * kSize, last - first, block.n});
-}
-
-// What `Statistics` has, of each row.
-template <class T>
-struct TurnedStatistics {
-  T mean[kTurned], factor[kTurned];
-  double exact_mean[kTurned], variance[kTurned];
-};
-
-template <class T, bool kCenters>
-void find_statistics(const RowBlock& block, const Elements<T>& x, TurnedStatistics<T>& s) {
-  const double count = static_cast<double>(block.n);
-  T sums[kTurned] = {}, squares[kTurned] = {};
-  for (int64_t i = 0; kCenters && i < block.n; ++i) {
-    for (int l = 0; l < kTurned; ++l) sums[l] += x[i][l];
-  }
-  for (int l = 0; l < kTurned; ++l) {
-    s.exact_mean[l] = static_cast<double>(sums[l]) / count;
-    s.mean[l] = static_cast<T>(s.exact_mean[l]);
-  }
-  for (int64_t i = 0; i < block.n; ++i) {
-    for (int l = 0; l < kTurned; ++l) {
-      const T d = x[i][l] - s.mean[l];
-      squares[l] += d * d;
-    }
-  }
-  for (int l = 0; l < kTurned; ++l) {
-    const double off = s.exact_mean[l] - static_cast<double>(s.mean[l]);
-    s.variance[l] = static_cast<double>(squares[l]) / count - off * off;
-    s.factor[l] = static_cast<T>(1.0 / __builtin_sqrt(s.variance[l] + block.parameter));
-  }
-}
-
-// f(first, last) for as many rows together as are turned.
-template <class F>
-void over_turned(const RowBlock& block, F&& f) {
-  for (int64_t first = 0; first < block.rows; first += kTurned) {
-    f(first, block.rows - first < kTurned ? block.rows : first + kTurned);
-  }
-}
-
-template <class T, bool kCenters>
-void forward_short(const RowBlock& block) {
-  Elements<T> x;
-  TurnedStatistics<T> s;
-  const T* weight = block.read<T>(1, 0);
-  const T* bias = kCenters ? block.read<T>(2, 0) : nullptr;
-  over_turned(block, [&](int64_t first, int64_t last) {
-    turn<T>(block, 0, first, last, x);
-    find_statistics<T, kCenters>(block, x, s);
-    for (int64_t i = 0; i < block.n; ++i) {
-      const T own = weight[i];
-      const T shift = kCenters ? bias[i] : T(0);
-      for (int l = 0; l < kTurned; ++l) {
-        if constexpr (kCenters) {
-          x[i][l] = (x[i][l] - s.mean[l]) * s.factor[l] * own + shift;
-        } else {
-          x[i][l] = x[i][l] * s.factor[l] * own;
-        }
-      }
-    }
-    turn_back<T>(block, first, last, x);
-    for (int64_t r = first; block.out[1] != nullptr && r < last; ++r) {
-      *block.write<T>(1, r) = static_cast<T>(s.exact_mean[r - first]);
-      *block.write<T>(2, r) = static_cast<T>(s.variance[r - first]);
-    }
-  });
-}
-
-template <class T, bool kCenters>
-void backward_short(const RowBlock& block) {
-  const T count = static_cast<T>(block.n);
-  Elements<T> u, dy;
-  Elements<T> dweight, dbias;
-  for (int64_t i = 0; i < block.n; ++i) {
-    for (int l = 0; l < kTurned; ++l) dweight[i][l] = dbias[i][l] = 0;
-  }
-  TurnedStatistics<T> s;
-  const T* weight = block.read<T>(1, 0);
-  over_turned(block, [&](int64_t first, int64_t last) {
-    turn<T>(block, 0, first, last, u);
-    turn<T>(block, 2, first, last, dy);
-    for (int64_t i = 0; last - first < kTurned && i < block.n; ++i) {
-      for (int64_t l = last - first; l < kTurned; ++l) dy[i][l] = 0;
-    }
-    find_statistics<T, kCenters>(block, u, s);
-    T mean_g[kTurned] = {}, mean_gu[kTurned] = {};
-    for (int64_t i = 0; i < block.n; ++i) {
-      const T own = weight[i];
-      for (int l = 0; l < kTurned; ++l) {
-        u[i][l] = (u[i][l] - s.mean[l]) * s.factor[l];
-        const T g = dy[i][l] * own;
-        mean_g[l] += g;
-        mean_gu[l] += g * u[i][l];
-        dweight[i][l] += dy[i][l] * u[i][l];
-        dbias[i][l] += dy[i][l];
-      }
-    }
-    for (int l = 0; l < kTurned; ++l) {
-      mean_g[l] = kCenters ? mean_g[l] / count : T(0);
-      mean_gu[l] /= count;
-    }
-    for (int64_t i = 0; i < block.n; ++i) {
-      const T own = weight[i];
-      for (int l = 0; l < kTurned; ++l) {
-        u[i][l] = (dy[i][l] * own - mean_g[l] - u[i][l] * mean_gu[l]) * s.factor[l];
-      }
-    }
-    turn_back<T>(block, first, last, u);
-  });
-  const auto add = [](auto a, auto b) { return a + b; };
-  for (int64_t i = 0; i < block.n; ++i) {
-    block.write<T>(1, 0)[i] += joined<kTurned>(dweight[i], add);
-    if constexpr (kCenters) block.write<T>(2, 0)[i] += joined<kTurned>(dbias[i], add);
-  }
-}
-
-// ---- any rows ----------------------------------------------------------------------------------
-
 template <class T, bool kCenters, Weights kWeights>
 void forward(const RowBlock& block) {
-  if constexpr (kWeights == Weights::kShared) {
-    if (is_short(block, kCenters)) return forward_short<T, kCenters>(block);
+  if constexpr (kWeights != Weights::kRuns) {
+    if (block.n <= kMostInVectors) return forward_in_vectors<T, kCenters, kWeights>(block);
   }
   Statistics<T> statistics[kMostRows];
-  in_groups(block, [&](int64_t first, int64_t last) {
+  in_groups<kMostRows>(block.rows, block.n, [&](int64_t first, int64_t last) {
     find_statistics<T, kCenters>(block, first, last, statistics);
     for (int64_t r = first; r < last; ++r) {
       const T* x = block.read<T>(0, r);
@@ -289,13 +123,13 @@ void sum_row(const RowBlock& block, int64_t r, const Statistics<T>& s, double (&
 // dx = (g - mean(g) - u * mean(g * u)) * factor.
 template <class T, bool kCenters, Weights kWeights>
 void backward(const RowBlock& block) {
-  if constexpr (kWeights == Weights::kShared) {
-    if (is_short(block, false)) return backward_short<T, kCenters>(block);
+  if constexpr (kWeights != Weights::kRuns) {
+    if (block.n <= kMostInVectors) return backward_in_vectors<T, kCenters, kWeights>(block);
   }
   const int64_t n = block.n;
   Statistics<T> statistics[kMostRows];
   double sums[kMostRows][2];
-  in_groups(block, [&](int64_t first, int64_t last) {
+  in_groups<kMostRows>(block.rows, block.n, [&](int64_t first, int64_t last) {
     find_statistics<T, kCenters>(block, first, last, statistics);
     for (int64_t r = first; r < last; ++r) {
       sum_row<T, kCenters, kWeights>(block, r, statistics[r - first], sums[r - first]);

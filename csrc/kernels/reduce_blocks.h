@@ -34,6 +34,7 @@ struct VectorLanes {
   static constexpr int kWidth = kLanes<T>;
   static constexpr int kVectors = L::kLanes / kWidth;
   using Lanes = V[kVectors];
+  using Number = std::remove_reference_t<decltype(LaneNumbers<V>{}[0])>;
 
   [[gnu::always_inline]] static V elements(const Stored* x) {
     if constexpr (is_half<Stored>) {
@@ -54,6 +55,12 @@ struct VectorLanes {
       return load_masked<T>(mask, x);
     }
 #else
+#if defined(__AVX2__)
+    if constexpr (!is_half<Stored>) {
+      const auto mask = lane_numbers<V>() < static_cast<Number>(n);
+      return load_lanes<V>(mask, x);
+    }
+#endif
     alignas(kVectorBytes) Stored rest[kWidth]{};
 #pragma GCC unroll 1
     for (int64_t i = 0; i < n; ++i) rest[i] = x[i];
@@ -90,7 +97,6 @@ struct VectorLanes {
       }
     });
   }
-  using Number = std::remove_reference_t<decltype(LaneNumbers<V>{}[0])>;
 
   // The lanes of n elements.
   [[gnu::always_inline]] static void meet_all(Lanes& lanes, const Stored* x, int64_t n) {
@@ -122,6 +128,38 @@ struct VectorLanes {
     return folded(lanes);
   }
 
+  // The same of an extreme if no element is NaN, of which one instruction finds the more extreme of
+  // two; else a lane of `nans` is set.
+  [[gnu::always_inline]] static V folded_extreme(const Stored* x, int64_t n, LaneNumbers<V>& nans) {
+    Lanes lanes;
+    for (V& some : lanes) some = V{} + L::first_lane();
+    const auto meet = [&](V& some, V value) __attribute__((always_inline)) {
+      nans |= value != value;
+      some = L::more_extreme(some, value);
+    };
+    int64_t i = 0;
+    for (; i + L::kLanes <= n; i += L::kLanes) {
+      unrolled<kVectors>([&](auto v) __attribute__((always_inline)) {
+        meet(lanes[v.kValue], elements(x + i + v.kValue * kWidth));
+      });
+    }
+    unrolled<kVectors>([&](auto v) __attribute__((always_inline)) {
+      const int64_t left = n - i - v.kValue * kWidth;
+      V& some = lanes[v.kValue];
+      if (left >= kWidth) {
+        meet(some, elements(x + i + v.kValue * kWidth));
+      } else if (left > 0) {
+        const V before = some;
+        meet(some, first_elements(x + i + v.kValue * kWidth, left));
+        some = lane_numbers<V>() < static_cast<Number>(left) ? some : before;
+      }
+    });
+    for (int half = kVectors / 2; half > 0; half /= 2) {
+      for (int v = 0; v < half; ++v) lanes[v] = L::more_extreme(lanes[v], lanes[v + half]);
+    }
+    return lanes[0];
+  }
+
   // What n elements give.
   [[gnu::always_inline]] static T of(const Stored* x, int64_t n) {
     const auto join = [](V a, V b)
@@ -141,7 +179,7 @@ struct RowBlocks {
   using Vectors = VectorLanes<L, Stored>;
   // Whether lanes are vectors of elements.
   static constexpr bool kInVectors = L::kSums && std::is_same_v<T, Lane> && std::is_arithmetic_v<T>;
-  static_assert(kInVectors || std::is_same_v<Stored, T>);
+  static_assert(kInVectors || L::kIsExtreme || std::is_same_v<Stored, T>);
 
   // The first half with the second, lane by lane, until one is left.
   template <int kCount = kLanes>

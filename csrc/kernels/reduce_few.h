@@ -23,9 +23,10 @@ struct FewElements {
   static constexpr int kLanes = L::kRowLanes;
   static constexpr int kMost = 2 * kLanes;  // elements of a row that is halved as it is
   // Where lanes are vectors, a longer row has its own.
-  static constexpr int kShort =
-      L::Blocks::kInVectors ? std::min(kMost, 2 * kVectorBytes / static_cast<int>(sizeof(Few)))
-                            : kMost;
+  static constexpr int kShort = L::Blocks::kInVectors
+                                    ? std::min(kMost, (sizeof(Few) < 8 ? 2 : 1) * kVectorBytes /
+                                                          static_cast<int>(sizeof(Few)))
+                                    : kMost;
   static constexpr int64_t kRows = 64;  // at once
   static constexpr int64_t kSlack = Halving<Few>::kSlack;
   static constexpr int64_t kBuffer = kRows * kMost + kSlack;
@@ -69,14 +70,6 @@ struct FewElements {
   static constexpr int kWidth = Halving<Few>::kWidth;
   static constexpr uintptr_t kAhead = 4096;  // bytes, whether or not anything is there
 
-  // Of two vectors, every second run of kCount lanes, from run kFirst on.
-  template <int kCount, int kFirst, int... kLane>
-  [[gnu::always_inline]] static Vector<Few> runs_of(Vector<Few> a, Vector<Few> b,
-                                                    std::integer_sequence<int, kLane...>) {
-    return __builtin_shufflevector(
-        a, b, (kLane / kCount * 2 * kCount + kFirst * kCount + kLane % kCount)...);
-  }
-
   [[gnu::always_inline]] static Vector<Few> combined(Vector<Few> a, Vector<Few> b) {
     return combined_lanes<L, Few>(a, b);
   }
@@ -84,24 +77,11 @@ struct FewElements {
   // Whether the lanes of a row are vectors of what is combined.
   static constexpr bool kHalvesLanes = !L::kIsFree && std::is_same_v<Lane, Few> && kWidth <= kLanes;
 
-  // Vectors of runs of 2 * kHalf lanes, whose halves are combined: two vectors become one.
-  template <int kHalf>
-  [[gnu::always_inline]] static void halve(Vector<Few>* rows) {
-    if constexpr (kHalf > 0) {
-      constexpr std::make_integer_sequence<int, kWidth> kAll;
-#pragma GCC unroll 8
-      for (int v = 0; v < kHalf; ++v) {
-        const Vector<Few> a = rows[2 * v], b = rows[2 * v + 1];
-        rows[v] = combined(runs_of<kHalf, 0>(a, b, kAll), runs_of<kHalf, 1>(a, b, kAll));
-      }
-      halve<kHalf / 2>(rows);
-    }
-  }
-
   // Rows of n elements, `step` from one to the next, each combined with its accumulator.
   class Rows {
    public:
     Rows(int64_t n, int64_t step) : n_(n), step_(step), is_short_(n <= kShort && step == n) {
+      if (kHalvesLanes && !is_short_) return;  // lanes are halved in registers
       int64_t length = is_short_ ? n : kLanes;
       while (length > 1) {
         const int64_t half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length)) / 2);
@@ -148,39 +128,50 @@ struct FewElements {
     void run_lanes(Acc* totals, const Stored* in, int64_t rows) const {
       for (int64_t r = 0; r < rows; r += kWidth, in += kWidth * step_) {
         const int64_t count = std::min<int64_t>(rows - r, kWidth);
-        alignas(kVectorBytes) Few lanes[kWidth * kWidth] = {};
-        fold_rows(lanes, in, count);
-        Vector<Few> made[kWidth];
-#pragma GCC unroll 16
-        for (int v = 0; v < kWidth; ++v) made[v] = load<Vector<Few>>(lanes + v * kWidth);
-        halve<kWidth / 2>(made);
         alignas(kVectorBytes) Few results[kWidth];
-        store(results, made[0]);
+        store(results, results_of(in, count));
         for (int64_t k = 0; k < count; ++k) {
           totals[r + k] = static_cast<Acc>(Combine{}(totals[r + k], static_cast<Acc>(results[k])));
         }
       }
     }
 
-    // A vector of each row.
+    // One lane a row. The last one stands for those that are missing.
     template <class Stored>
-    void fold_rows(Few* out, const Stored* in, int64_t rows) const {
+    [[gnu::always_inline]] Vector<Few> results_of(const Stored* in, int64_t rows) const {
       using Vectors = VectorLanes<L, Stored>;
-      if constexpr (L::Blocks::kInVectors) {
+      Vector<Few> made[kWidth];
+      const auto row = [&](int64_t r) { return in + std::min(r, rows - 1) * step_; };
+      if constexpr (L::kIsExtreme || L::Blocks::kInVectors) {
         if (step_ == n_) RowBlocks<L, Stored>::fetch_beyond(in, rows * n_);
-        for (int64_t r = 0; r < rows; ++r) {
-          store(out + r * kWidth, Vectors::folded(in + r * step_, n_));
+      }
+      if constexpr (L::kIsExtreme) {
+        LaneNumbers<Vector<Few>> nans{};
+        for (int64_t r = 0; r < kWidth; ++r) {
+          made[r] = Vectors::folded_extreme(row(r), n_, nans);
         }
+        const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
+        if (!any_bit(nans)) return join_rows(made, more);
+      }
+      if constexpr (L::Blocks::kInVectors) {
+        for (int64_t r = 0; r < kWidth; ++r) made[r] = Vectors::folded(row(r), n_);
       } else {
-        alignas(kVectorBytes) Few lanes[kWidth * kLanes];
-        lanes_of_rows(lanes, in, rows);
-        for (int64_t r = 0; r < rows; ++r) {
-          typename Vectors::Lanes row;
-          for (int v = 0; v < Vectors::kVectors; ++v) {
-            row[v] = load<Vector<Few>>(lanes + r * kLanes + v * kWidth);
-          }
-          store(out + r * kWidth, Vectors::folded(row));
+        fold_rows(made, in, rows);
+      }
+      return join_rows(made, combined);
+    }
+
+    // A vector of each row, of lanes that are no vectors.
+    void fold_rows(Vector<Few>* made, const T* in, int64_t rows) const {
+      using Vectors = VectorLanes<L, T>;
+      alignas(kVectorBytes) Few lanes[kWidth * kLanes] = {};
+      lanes_of_rows(lanes, in, rows);
+      for (int64_t r = 0; r < kWidth; ++r) {
+        typename Vectors::Lanes row;
+        for (int v = 0; v < Vectors::kVectors; ++v) {
+          row[v] = load<Vector<Few>>(lanes + r * kLanes + v * kWidth);
         }
+        made[r] = Vectors::folded(row);
       }
     }
 

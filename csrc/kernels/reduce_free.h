@@ -40,6 +40,34 @@ struct FreeElements {
   // Columns of fewer bytes fill no vector.
   static constexpr int64_t kLeastColumns = kLeastBytes / static_cast<int64_t>(sizeof(T));
 
+  // Fewer than fill a vector, of rows that follow each other, each combined with what there is: as
+  // many rows as there are lanes are n whole vectors, which are combined with those of the rows
+  // that follow. How many rows those were; the last ones are left.
+  static int64_t few_columns(T* to, const T* in, int64_t n, int64_t count) {
+    constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+    const int64_t rows =
+        n < 8 ? 8 * kLanes : kLanes;  // so that vectors need not wait for each other
+    const int64_t size = rows * n;
+    if (n >= kLanes || count < 2 * rows) return 0;
+    alignas(kVectorBytes) T found[(std::max<int64_t>(8 * 7, kLanes) + 1) * kLanes];
+    std::copy_n(in, size, found);
+    std::fill_n(found + size, kLanes, T{});
+    int64_t done = rows;
+    for (; done + rows <= count; done += rows) {
+      const T* const from = in + done * n;
+      for (int64_t i = 0; i < size; i += kLanes) {
+        __builtin_prefetch(reinterpret_cast<const char*>(from + i) + kAhead);
+        combine(found + i, from + i);
+      }
+    }
+    // Half of the rows with the others, until there is one. What lies beyond them does not matter.
+    for (int64_t half = size / 2; half >= n; half /= 2) {
+      for (int64_t i = 0; i < half; i += kLanes) combine(found + i, found + half + i);
+    }
+    for (int64_t j = 0; j < n; ++j) to[j] = Combine{}(to[j], found[j]);
+    return done;
+  }
+
   // n >= kLeastColumns columns of `count` rows, which lie `step` elements apart, each combined with
   // what there is.
   static void columns(T* to, const T* in, int64_t n, int64_t count, int64_t step) {
@@ -75,6 +103,11 @@ struct FreeElements {
 #pragma GCC unroll 4
     for (int v = kTogether - 1; v > 0; --v) found[0] = join(found[0], found[v]);
     return join_lanes(found[0], join)[0];
+  }
+
+  [[gnu::always_inline]] static void combine(T* to, const T* from) {
+    using V = Units<kVectorBytes>;
+    store(to, static_cast<V>(Combine{}(load<V>(to), load<V>(from))));
   }
 
   // Long rows are read one after the other, as memory has them; of short ones several at a time.

@@ -57,6 +57,15 @@ struct Loops {
   // Elements of a block. Those of narrow integers have many lanes, which are combined at its end;
   // since what they give is exact, blocks may be longer.
   static constexpr int64_t kRun = kIsExtreme && sizeof(Lane) < 4 ? 8 * kBlock : kBlock;
+  // Of two that are not NaN, or of vectors of them.
+  template <class V>
+  [[gnu::always_inline]] static V more_extreme(V a, V b) {
+    if constexpr (kInit == Init::kLowest) {
+      return a > b ? a : b;
+    } else {
+      return a < b ? a : b;
+    }
+  }
   static Lane combine(Lane a, Lane b) { return static_cast<Lane>(Combine{}(a, b)); }
   static Lane mapped(T x) { return static_cast<Lane>(Map{}(x)); }
   // No loop is vectorised that reads bool as what it is.
@@ -177,6 +186,9 @@ struct Loops {
     const T* in = static_cast<const T*>(x);
     if constexpr (kIsFree) {
       using Free = FreeElements<T, Combine>;
+      const int64_t done = step == n ? Free::few_columns(to, in, n, count) : 0;
+      in += done * n;
+      count -= done;
       if (n >= Free::kLeastColumns) return Free::columns(to, in, n, count, step);
     }
     if constexpr (kAreFew) {

@@ -3,6 +3,7 @@
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/row_loops.h"
+#include "kernels/softmax_vectors.h"
 
 namespace tensorlike {
 namespace {
@@ -54,6 +55,7 @@ struct ExpSum {
 
 template <class T>
 void softmax(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return softmax_in_vectors<T>(block);
   const int64_t n = block.n;
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
@@ -66,6 +68,7 @@ void softmax(const RowBlock& block) {
 // The logarithms of some rows are taken together.
 template <class T>
 void log_softmax(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return log_softmax_in_vectors<T>(block);
   constexpr int64_t kTogether = 16;
   const int64_t n = block.n;
   T shifts[kTogether];
@@ -100,6 +103,7 @@ void log_softmax(const RowBlock& block) {
 
 template <class T>
 void softmax_grad(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return softmax_grad_in_vectors<T>(block);
   const int64_t n = block.n;
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* y = block.read<T>(0, r);
@@ -112,6 +116,7 @@ void softmax_grad(const RowBlock& block) {
 
 template <class T>
 void log_softmax_grad(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return log_softmax_grad_in_vectors<T>(block);
   const int64_t n = block.n;
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* y = block.read<T>(0, r);
@@ -124,6 +129,7 @@ void log_softmax_grad(const RowBlock& block) {
 
 template <class T>
 void cross_entropy(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return cross_entropy_in_vectors<T>(block);
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
     const int64_t label = *block.read<int64_t>(1, r);
@@ -139,6 +145,7 @@ void cross_entropy(const RowBlock& block) {
 
 template <class T>
 void cross_entropy_grad(const RowBlock& block) {
+  if (block.n <= kMostInVectors) return cross_entropy_grad_in_vectors<T>(block);
   const int64_t n = block.n;
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);

@@ -23,7 +23,7 @@ bool repeats_along(const Dims& shape, size_t ndim, int64_t axis) {
 
 struct Parameters {
   std::vector<int64_t> within, between;  // the axes of a row, and the others
-  std::vector<int64_t> runs;             // the last of `within`, along which they repeat
+  std::vector<int64_t> runs;             // the last of `within`, along which elements share one
   bool vary_within = false;
   bool vary_between = false;
 };
@@ -31,20 +31,25 @@ struct Parameters {
 // How weight and bias lie. Which gradients are wanted has no say: the one by x is to have the same
 // bits with the others and without.
 Parameters parameters_of(const GradCall& c) {
-  const size_t ndim = c.node.input_spec(0).shape.size();
+  const Dims shape = c.node.input_spec(0).shape;
+  const size_t ndim = shape.size();
   const Dims axes = row_axes(c.op, static_cast<int64_t>(ndim));
   Parameters found;
+  bool are_shared = false;
   for (size_t i = 0; i < ndim; ++i) {
     const int64_t axis = static_cast<int64_t>(i);
     const bool in_row = std::find(axes.begin(), axes.end(), axis) != axes.end();
     (in_row ? found.within : found.between).push_back(axis);
     if (in_row) found.runs.push_back(axis);
+    are_shared = are_shared || (in_row && shape[i] != 1);
     for (size_t input = 1; input < c.inputs.size(); ++input) {
       if (repeats_along(c.node.input_spec(input).shape, ndim, axis)) continue;
       (in_row ? found.vary_within : found.vary_between) = true;
       if (in_row) found.runs.clear();
+      if (in_row) are_shared = false;
     }
   }
+  if (!are_shared && !found.vary_between) found.runs.clear();
   return found;
 }
 
@@ -53,9 +58,9 @@ Parameters parameters_of(const GradCall& c) {
 // summed when they are fitted.
 Values norm_gradients(GradCall& c, const char* function, const char* gradient, Value& dy) {
   const Parameters parameters = parameters_of(c);
-  const bool vary_in_both = parameters.vary_within && parameters.vary_between;
-  const bool is_mixed = vary_in_both && parameters.runs.empty();
-  const std::vector<int64_t>& summed = vary_in_both && !is_mixed              ? parameters.runs
+  const bool have_runs = parameters.vary_within && !parameters.runs.empty();
+  const bool is_mixed = parameters.vary_within && parameters.vary_between && !have_runs;
+  const std::vector<int64_t>& summed = have_runs                              ? parameters.runs
                                        : parameters.vary_between && !is_mixed ? parameters.within
                                                                               : parameters.between;
   const Ref<Op> op =

@@ -1,5 +1,5 @@
-"""Norms of rows that fill no vector, which are turned: against float64, for any number of rows,
-layouts and threads."""
+"""Norms of rows of some vectors, several of which go together: against float64, for any number of
+rows, layouts and threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def computed(x: Any, w: Array, b: Array | None, dy: Array) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [*range(2, 36), 47, 49, 63, 64, 65])
+@pytest.mark.parametrize("n", [*range(2, 36), 47, 49, 63, 64, 65, 143, 300, 511, 512, 513])
 def test_they_are_what_the_definition_gives(n: int, dtype: str) -> None:
     unit = float(np.finfo(dtype).eps)
     w = 1 + drawn(n, seed=1, dtype=dtype) / 4
@@ -53,6 +53,23 @@ def test_they_are_what_the_definition_gives(n: int, dtype: str) -> None:
             for found, by in zip(computed(x, w, b, dy), wanted, strict=True):
                 size = max(float(abs(by).max()), rows**0.5)
                 assert abs(np.asarray(found) - by).max() < 40 * unit * size, (rows, b is None)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 9, 20, 49, 130])
+def test_weights_that_are_one_a_row_have_gradients_of_their_own(n: int) -> None:
+    x, dy = (drawn(70, n, seed=s, dtype="float32") for s in (2, 3))
+    w, b = (1 + drawn(70, 1, seed=s, dtype="float32") / 4 for s in (4, 5))
+    leaves = [tl.tensor(z, requires_grad=True) for z in (x, w, b)]
+    y = F.layer_norm(*leaves, axes=(1,), eps=0.1)
+    y.backward(tl.tensor(dy))
+    wide, dwide = x.astype(np.float64), dy.astype(np.float64)
+    factor = 1 / np.sqrt(wide.var(axis=1, keepdims=True) + 0.1)
+    u = (wide - wide.mean(axis=1, keepdims=True)) * factor
+    g = dwide * w
+    dx = factor * (g - g.mean(1, keepdims=True) - u * (g * u).mean(1, keepdims=True))
+    wanted = [u * w + b, dx, (dwide * u).sum(1, keepdims=True), dwide.sum(1, keepdims=True)]
+    for found, by in zip([y.detach(), *(leaf.grad for leaf in leaves)], wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), by, 2e-5, 2e-5)
 
 
 @pytest.mark.parametrize("n", [3, 10, 49])

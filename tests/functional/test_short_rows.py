@@ -90,12 +90,41 @@ def test_rows_of_some_thousand_elements_side_by_side_in_order_and_for_any_number
         assert (np.abs(found[0] - x.astype(np.float64).sum(1)) < 1e-6 * size).all()
 
 
-def test_nan_at_any_place_of_a_short_row_is_the_largest() -> None:
-    for n in (1, 5, 15, 16, 17, 33):
-        x = np.zeros((n, n), np.float32)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_nan_at_any_place_of_a_short_row_is_the_largest(dtype: str) -> None:
+    for n in (1, 5, 15, 16, 17, 33, 70, 200):
+        x = np.zeros((n, n), dtype)
         np.fill_diagonal(x, np.nan)
         assert np.isnan(np.asarray(F.max(tl.tensor(x), axis=1))).all()
         assert np.isnan(np.asarray(F.min(tl.tensor(x), axis=0))).all()
+        assert np.isnan(np.asarray(F.min(tl.tensor(x))))
+        other = np.arange(n * n, dtype=dtype).reshape(n, n) % 50
+        other[n // 2] = x[n // 2]
+        np.testing.assert_array_equal(np.asarray(F.min(tl.tensor(other), axis=1)), other.min(1))
+        np.testing.assert_array_equal(np.asarray(F.max(tl.tensor(other), axis=1)), other.max(1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_extremes_of_many_halves_are_those_of_float32(dtype: str) -> None:
+    for n in (4095, 4097, 70000, 200001):
+        x = tl.tensor(drawn((n,), "float32")).astype(dtype)
+        for call in (F.max, F.min):
+            assert float(call(x)) == float(call(x.astype("float32")))
+        x[n // 2] = np.nan
+        assert np.isnan(float(F.max(x)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "uint64"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 7, 8, 13, 18, 31, 33, 63, 64])
+def test_extremes_of_few_columns_are_those_of_numpy(columns: int, dtype: str) -> None:
+    for rows in (9, 127, 300, 1030, 2047):
+        x = drawn((rows, columns + 1), dtype)
+        x[rows - 1, 0] = x[:, 0].max()
+        for given in (x[:, :columns], np.ascontiguousarray(x[:, :columns])):
+            seen = tl.RawTensor(given)
+            for name in ("any", "all") if dtype == "bool" else ("max", "min", "any"):
+                wanted = getattr(np, name)(given, axis=0)
+                np.testing.assert_array_equal(np.asarray(getattr(F, name)(seen, axis=0)), wanted)
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 15, 16, 17, 21, 135])
@@ -123,6 +152,36 @@ def test_softmax_and_its_kin_of_rows_of_any_length(dtype: str) -> None:
             np.testing.assert_allclose(found, shifted - np.log(total), **close)
             found = np.asarray(F.softmax(tl.tensor(x), axis=1))
             np.testing.assert_allclose(found, np.exp(shifted) / total, **close)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_softmax_and_its_kin_of_rows_of_any_length(dtype: str) -> None:
+    unit = float(np.finfo(dtype).eps)
+    for n in LENGTHS:
+        for rows in (1, 19):
+            x, dy = drawn((rows, n), dtype) * 3, drawn((rows, n), dtype, 1)
+            labels = np.arange(rows) * 5 % n
+            labels[rows // 2] = -100
+            wide = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+            y = wide / wide.sum(axis=1, keepdims=True)
+            total = dy.astype(np.float64).sum(axis=1, keepdims=True)
+            is_label = (np.arange(n) == labels[:, None]).astype(np.float64)
+            is_kept = labels[:, None] >= 0
+            wanted = {
+                "softmax": y * (dy - (y * dy).sum(axis=1, keepdims=True)),
+                "log_softmax": dy - y * total,
+                "cross_entropy": (y - is_label) * is_kept / max(1, is_kept.sum()),
+            }
+            for name, gradient in wanted.items():
+                leaf = tl.tensor(x, requires_grad=True)
+                if name != "cross_entropy":
+                    getattr(F, name)(leaf, axis=1).backward(tl.tensor(dy))
+                elif is_kept.any():
+                    F.cross_entropy(leaf, tl.tensor(labels)).backward()
+                else:
+                    continue
+                off = np.abs(np.asarray(leaf.grad) - gradient).max()
+                assert off < 40 * unit * max(1.0, np.abs(total).max()), (name, n, rows)
 
 
 def test_rows_of_infinities_stay_so_however_many_go_together() -> None:

@@ -17,6 +17,7 @@ constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a ca
 constexpr int64_t kGoodRows = 64;        // that share several: memory is quick at those
 constexpr int64_t kLeastRow = 128;       // elements that are worth a run
 constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
+constexpr int64_t kLeastSteps = 256;     // one that is carried, since it lies in steps
 constexpr int64_t kLineElements = 16;
 constexpr int64_t kShortRow = 512;                // elements: several of them make a better run
 constexpr int64_t kGoodPeriods = 8;               // that are worth keeping one of them
@@ -151,7 +152,7 @@ void BoundProgram::find_rows(std::span<const int64_t> shape) {
                               period_of(operands_[i], shape_) > 0;
     const int64_t least = step == 0   ? (keeps && may_be_number(i) ? kLeastRow : kLeastRepeated)
                           : step == 1 ? kLeastRow
-                                      : shape_.back() + 1;
+                                      : kLeastSteps;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
     } else if (shape_.back() >= least && !begins_again) {
@@ -344,11 +345,12 @@ void TileRunner::find_elements(size_t i, int64_t begin, int64_t n) {
   if (place == nullptr) {
     held.place = nullptr;
     gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
-  } else if (!is_row || operand.strides.back() != 0 || bound_.in_row_.is_one[i] != 0) {
+  } else if (!is_row || operand.strides.back() == 1 || bound_.in_row_.is_one[i] != 0) {
     slot_[i] = const_cast<char*>(place);
   } else if (place != held.place || n > held.count) {
+    const auto size = static_cast<int64_t>(operand.size);
     held = {place, n};
-    fill_tile(slot_[i], place, operand.size, n);
+    move_kernels(size).rows({slot_[i], 0, size, place, 0, operand.strides.back() * size, 1, n});
   }
 }
 

@@ -18,13 +18,15 @@ constexpr int64_t kWorthACall = 128;   // elements of a row
 constexpr int64_t kWorthACarry = 256;  // of one that is carried: shorter ones together
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
-// Bytes of all that is carried at a time, about: more of what comes from a near cache, of which
-// less is lost between pieces.
-constexpr int64_t kFarPiece = 2048;
+// Bytes of all that is carried at a time, about, by where it comes from: the further away, the
+// sooner reading and writing have to take turns. Between pieces a little is lost.
 constexpr int64_t kNearPiece = 8192;
-constexpr int64_t kCachedBytes = 524288;  // of what is read and written
-constexpr int64_t kEven = 64;             // elements: pieces are multiples of these
-constexpr int64_t kApartBytes = 1536;     // between buffers: see tile.cpp
+constexpr int64_t kFarPiece = 1024;
+constexpr int64_t kMemoryPiece = 256;
+constexpr int64_t kCachedBytes = int64_t{512} << 10;  // of what is read
+constexpr int64_t kFarBytes = int64_t{6} << 20;
+constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
+constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
 constexpr size_t kMostCarried = 3;
 
 // Neither in order nor one number, and nothing along another dimension lies closer together.
@@ -192,10 +194,13 @@ class Rows {
     for (const TileOperand& x : inputs_) {
       all += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
     }
-    const int64_t most = all * element_count(shape_) <= kCachedBytes ? kNearPiece : kFarPiece;
+    all *= element_count(shape_);
+    const int64_t most = all <= kCachedBytes ? kNearPiece
+                         : all <= kFarBytes  ? kFarPiece
+                                             : kMemoryPiece;
     const int64_t columns = shape_.back();
     const int64_t pieces = (columns * bytes + most / 2) / most;
-    return pieces <= 1 ? columns : (columns / pieces + kEven) / kEven * kEven;
+    return pieces <= 1 ? columns : (columns / pieces + kEven - 1) / kEven * kEven;
   }
 
   template <class Place>

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cpu/loops.h"
+#include "cpu/tiles.h"
 #include "memory/layout.h"
 #include "op/infer.h"
 #include "tensor/creation.h"
@@ -27,6 +28,7 @@ bool is_repeated(const RawTensor& x) {
 constexpr int64_t kSmall = 16384;  // elements: more are worth another thread
 constexpr int64_t kSmallReduced = 4096;
 constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
+constexpr size_t kCopied = 8192;        // bytes of an operand that is brought into order
 constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
 
 // The reduced axes [first, last), where they are valid and follow each other.
@@ -146,20 +148,13 @@ static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
   fail_for(op, error);
 }
 
-Ref<Value> small_launch(const Op& op, Args args) {
-  if (!small_launches_are_direct) return nullptr;
+// The whole as one loop over operands that lie as the result does, or are one number each.
+static Ref<Value> launch_as_they_lie(const Op& op, Args args) {
   const Scalar* scalar = op.scalar;
-  const bool may_stay = scalar != nullptr && scalar->spec.unchanged;  // which saves most a call
-  if (may_stay && leaves_alone(op, args)) return Ref<Value>(args[0]);
   const size_t n = args.size();
-  if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
-  if (op.cls.view != nullptr && n == 1) return view_small(op, *static_cast<RawTensor*>(args[0]));
-  if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
   const RawTensor* const whole = &largest(args);
   const DType dtype = whole->dtype;
-  if (scalar->loops == nullptr) return nullptr;
   auto [kernel, result] = scalar->loops->whole[dtype];
-  if (kernel == nullptr) return nullptr;
   const bool is_in_order = whole->is_contiguous;
   const int64_t count = whole->count;
   if (count > kSmall || (!is_in_order && !has_no_gaps(*whole))) return nullptr;
@@ -204,6 +199,62 @@ Ref<Value> small_launch(const Op& op, Args args) {
                                 static_cast<char*>(data));
   kernel(&data, in, count);
   return out;
+}
+
+static bool broadcasts_to(const Dims& from, const Dims& to) {
+  if (from.size() > to.size()) return false;
+  for (size_t i = 1; i <= from.size(); ++i) {
+    const int64_t size = from[from.size() - i];
+    if (size != 1 && size != to[to.size() - i]) return false;
+  }
+  return true;
+}
+
+// The same of operands that lie in other ways: they are brought into order first.
+static Ref<Value> launch_on_copies(const Op& op, Args args) {
+  const RawTensor& whole = largest(args);
+  const DType dtype = whole.dtype;
+  const auto [kernel, result] = op.scalar->loops->whole[dtype];
+  const size_t bytes = static_cast<size_t>(whole.count) * size_of(dtype);
+  if (bytes == 0 || bytes > kCopied) return nullptr;
+  SmallVector<const Array*, 3> operands;
+  for (Value* arg : args) {
+    const RawTensor& x = raw(arg);
+    const bool is_here = x.dtype == dtype && x.device.is_cpu() && x.data != nullptr;
+    if (!is_here || !broadcasts_to(x.shape, whole.shape)) return nullptr;
+    operands.push_back(&x);
+  }
+  const Arrays seen{operands.data(), operands.size()};
+  if (!lies_in_order(whole.shape, strides_beside(seen, whole.shape))) return nullptr;
+  alignas(64) char copies[3][kCopied];
+  const void* in[3];
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Array& x = *operands[i];
+    in[i] = x.data;
+    if (x.is_contiguous && x.shape == whole.shape) continue;
+    gather_tile(tile_operand(x, whole.shape), whole.shape, 0, whole.count, copies[i]);
+    in[i] = copies[i];
+  }
+  Ref<Storage> storage = allocate_for(op, static_cast<size_t>(whole.count) * size_of(result));
+  void* data = storage->data();
+  kernel(&data, in, whole.count);
+  return make_ref<RawTensor>(result, whole.shape, contiguous_strides(whole.shape), whole.count,
+                             std::move(storage));
+}
+
+Ref<Value> small_launch(const Op& op, Args args) {
+  if (!small_launches_are_direct) return nullptr;
+  const Scalar* scalar = op.scalar;
+  const bool may_stay = scalar != nullptr && scalar->spec.unchanged;  // which saves most a call
+  if (may_stay && leaves_alone(op, args)) return Ref<Value>(args[0]);
+  const size_t n = args.size();
+  if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
+  if (op.cls.view != nullptr && n == 1) return view_small(op, *static_cast<RawTensor*>(args[0]));
+  if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
+  if (scalar->loops == nullptr) return nullptr;
+  if (scalar->loops->whole[raw(args[0]).dtype].loop == nullptr) return nullptr;
+  if (Ref<Value> made = launch_as_they_lie(op, args)) return made;
+  return launch_on_copies(op, args);
 }
 
 }  // namespace tensorlike

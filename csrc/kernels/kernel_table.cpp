@@ -4,7 +4,8 @@
 
 #include "base/isa.h"
 
-// Every function that fills a part of the table: one per declaration file, and the fixed ones.
+// Every function that fills a part of the table: one per declaration file, and the fixed ones, of
+// which the last stand in for what declarations gave.
 #define TL_PARTS(ISA)        \
   TL_PART(casts, ISA)        \
   TL_PART(indices, ISA)      \
@@ -30,7 +31,8 @@
   TL_PART(log_sum_exp, ISA)  \
   TL_PART(ffts, ISA)         \
   TL_PART(random, ISA)       \
-  TL_STEMS(ISA)
+  TL_STEMS(ISA)              \
+  TL_PART(divisions, ISA)
 
 #include "stems.inc"
 

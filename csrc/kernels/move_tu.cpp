@@ -3,7 +3,6 @@
 // elements exchanged in log2(n) rounds, and written as whole rows. Two, three or four columns or
 // rows are records, which loops over all their fields write or read.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/move_words.h"
 #include "kernels/square.h"
+#include "kernels/stepped_words.h"
 
 namespace tensorlike {
 namespace {
@@ -171,80 +171,9 @@ void transpose(const MoveBlock& b) {
   transpose_thin<kSize>(b);
 }
 
-// A word at any address: of a const one twice as wide, GCC forgets what the typedef says.
+// One row.
 template <int kSize>
-struct [[gnu::packed, gnu::may_alias]] Packed {
-  Lane<kSize> word;
-};
-
-// Every second word of two vectors, the first or the second of each pair.
-template <int kFirst, class Vector, int... kLane>
-Vector seconds_of(const char* in, std::integer_sequence<int, kLane...>) {
-  Vector a, b;
-  std::memcpy(&a, in, sizeof(a));
-  std::memcpy(&b, in + sizeof(a), sizeof(b));
-  return __builtin_shufflevector(a, b, (2 * kLane + kFirst)...);
-}
-
-// Every second word. The last of them is read with the one before it: what follows may not be ours.
-// Of small ones, a word is the lower half of one twice as wide, which processors are quick at.
-template <int kSize>
-void copy_seconds(char* out, const char* in, int64_t n) {
-  int64_t i = 0;
-  if constexpr (kSize == 4 || kSize == 8) {
-    constexpr int kLanes = kVectorBytes / kSize;
-    constexpr std::make_integer_sequence<int, kLanes> kAll;
-    typedef Lane<kSize> Vector __attribute__((vector_size(kVectorBytes)));
-    const auto put = [&](int64_t at, Vector words) {
-      std::memcpy(out + at * kSize, &words, kVectorBytes);
-    };
-    if (n > kLanes) {
-      for (; i + kLanes < n; i += kLanes) put(i, seconds_of<0, Vector>(in + i * 2 * kSize, kAll));
-      i = n - kLanes;
-      return put(i, seconds_of<1, Vector>(in + (2 * i - 1) * kSize, kAll));
-    }
-  } else if constexpr (kSize < 4) {
-    auto* to = reinterpret_cast<Loose<kSize>*>(out);
-    const auto* from = reinterpret_cast<const Packed<2 * kSize>*>(in);
-    constexpr int kShift = std::endian::native == std::endian::little ? 0 : 8 * kSize;
-#pragma GCC ivdep
-    for (i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i].word >> kShift);
-  }
-  for (; i < n; ++i) move_word<kSize>(out + i * kSize, in + i * 2 * kSize);
-}
-
-// The words before `in` too, the last of which comes first. What lies `ahead` is read soon: where
-// short rows follow each other forwards, processors do not see what comes after one that is read
-// backwards.
-template <int kSize>
-void copy_backwards(char* out, const char* in, int64_t n, int64_t ahead) {
-  if constexpr (kSize < 16) {
-    constexpr int kLanes = kVectorBytes / kSize;
-    typedef Lane<kSize> Vector __attribute__((vector_size(kVectorBytes)));
-    const auto turned = []<int... kLane>(Vector v, std::integer_sequence<int, kLane...>) {
-      return __builtin_shufflevector(v, v, (kLanes - 1 - kLane)...);
-    };
-    const auto turn = [&](int64_t i) {
-      Vector v;
-      __builtin_prefetch(in + ahead - i * kSize);
-      std::memcpy(&v, in - (i + kLanes - 1) * kSize, kVectorBytes);
-      v = turned(v, std::make_integer_sequence<int, kLanes>{});
-      std::memcpy(out + i * kSize, &v, kVectorBytes);
-    };
-    if (n >= kLanes) {
-      for (int64_t i = 0; i + kLanes <= n; i += kLanes) turn(i);
-      return turn(n - kLanes);  // which may overlap the one before
-    }
-  }
-  for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in - i * kSize);
-}
-
-constexpr int64_t kAhead = 8192;  // bytes
-
-// One row, with the steps that vectorise as constants.
-template <int kSize>
-inline void copy_row(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n,
-                     int64_t in_row) {
+inline void copy_row(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
   auto copy = [&](int64_t to, int64_t from) {
     for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * to, in + i * from);
   };
@@ -252,15 +181,6 @@ inline void copy_row(char* out, int64_t out_step, const char* in, int64_t in_ste
     in_step == kSize ? copy(out_step, kSize) : copy(out_step, in_step);
   } else if (in_step == kSize) {
     move_run<kSize>(out, in, n * kSize);
-  } else if (in_step == 0) {
-    char word[kSize];
-    move_word<kSize>(word, in);
-    for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, word);
-  } else if (in_step == -kSize) {
-    const bool is_next_row = 0 < in_row && in_row <= 2 * kAhead;
-    copy_backwards<kSize>(out, in, n, is_next_row ? in_row : -kAhead);
-  } else if (in_step == 2 * kSize) {
-    copy_seconds<kSize>(out, in, n);
   } else {
     copy(kSize, in_step);
   }
@@ -292,9 +212,11 @@ void repeat_words(const MoveBlock& b) {
                                         b.columns * kSize);
       continue;
     }
-    for (int64_t i = 0; i + kLanes <= b.columns; i += kLanes) {
+    int64_t i = 0;
+    for (; i + kLanes <= b.columns; i += kLanes) {
       std::memcpy(out + i * kSize, &words, kVectorBytes);
     }
+    if (i == b.columns) continue;
     std::memcpy(out + (b.columns - kLanes) * kSize, &words, kVectorBytes);
   }
 }
@@ -308,9 +230,10 @@ void copy_rows(const MoveBlock& b) {
   if (bytes <= 2 * kVectorBytes && b.out_step == kSize && b.in_step == kSize) {
     return copy_short_rows<kVectorBytes, kSize>(b, bytes);
   }
+  const bool is_in_steps = b.out_step == kSize && b.in_step != kSize && b.in_step != 0;
+  if (is_in_steps) return copy_in_steps<kSize>(b);
   for (int64_t r = 0; r < b.rows; ++r) {
-    copy_row<kSize>(b.out + r * b.out_row, b.out_step, b.in + r * b.in_row, b.in_step, b.columns,
-                    b.in_row);
+    copy_row<kSize>(b.out + r * b.out_row, b.out_step, b.in + r * b.in_row, b.in_step, b.columns);
   }
 }
 

@@ -19,6 +19,7 @@ constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a ca
 constexpr int64_t kGoodRows = 64;        // that share several: memory is quick at those
 constexpr int64_t kLeastRow = 128;       // elements that are worth a run
 constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
+constexpr int64_t kLeastSteps = 256;     // one that is carried, since it lies in steps
 constexpr int64_t kLineElements = 16;
 constexpr int64_t kShortRow = 512;                // elements: several of them make a better run
 constexpr int64_t kGoodPeriods = 8;               // that are worth keeping one of them
@@ -124,7 +125,6 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
     gathers = gathers || access_[i] == Access::kGathered;
     needs_tiles_ = needs_tiles_ || access_[i] != Access::kDirect;
     if (!lies_in_order(i)) continue;
-    in_order_ += 1;
     bytes_in_order_ += element_count(shape) * static_cast<int64_t>(operands[i].size);
   }
   if (gathers) find_rows(shape);
@@ -156,7 +156,7 @@ void BoundProgram::find_rows(std::span<const int64_t> shape) {
                               period_of(operands_[i], shape_) > 0;
     const int64_t least = step == 0   ? (keeps && may_be_number(i) ? kLeastRow : kLeastRepeated)
                           : step == 1 ? kLeastRow
-                                      : shape_.back() + 1;
+                                      : kLeastSteps;
     if (repeats_row_) {
       if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
     } else if (shape_.back() >= least && !begins_again) {
@@ -181,7 +181,7 @@ int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
 TileRunner::TileRunner(const BoundProgram& bound, int64_t total)
     : bound_(bound),
       total_(total),
-      reads_many_(bound.in_order_ > kFollowed && bound.bytes_in_order_ >= kOfMany) {
+      reads_many_(bound.in_order() > kFollowed && bound.bytes_in_order_ >= kOfMany) {
   const TileLoops& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
   held_.resize(bound.operands_.size());
@@ -352,11 +352,12 @@ void TileRunner::find_elements(size_t i, int64_t begin, int64_t n) {
   if (place == nullptr) {
     held.place = nullptr;
     gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
-  } else if (!is_row || operand.strides.back() != 0 || bound_.in_row_.is_one[i] != 0) {
+  } else if (!is_row || operand.strides.back() == 1 || bound_.in_row_.is_one[i] != 0) {
     slot_[i] = const_cast<char*>(place);
   } else if (place != held.place || n > held.count) {
+    const auto size = static_cast<int64_t>(operand.size);
     held = {place, n};
-    fill_tile(slot_[i], place, operand.size, n);
+    move_kernels(size).rows({slot_[i], 0, size, place, 0, operand.strides.back() * size, 1, n});
   }
 }
 
@@ -376,9 +377,9 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
     slot_[first_output + i] = out[i];
-  // Tiles are read in bursts, between which loops run from the cache. Those of small elements are
-  // too short for the processor's own prefetcher to reach the next one, and where there are many
-  // operands, it begins anew with every page of each.
+  // Tiles are read in bursts, between which loops run from the cache. The processor's own
+  // prefetcher does not reach the next one of small elements, and begins anew with each page of
+  // many operands.
   for (size_t i = 0; i < bound_.operands_.size() && bound_.needs_tiles_; ++i) {
     const int64_t size = static_cast<int64_t>(bound_.operands_[i].size);
     const bool is_small = size <= kSmall && total_ * size >= kResident;
@@ -389,7 +390,6 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   const bool is_in_row = bound_.has_rows_ && stays_in_row(n);
   const BoundProgram::Beside& beside = is_in_row ? bound_.in_row_ : bound_.anywhere_;
   run_loops(program, {slot_.data(), slot_.size()}, n, beside.kernels);
-  if (!bound_.has_rows_) return;
   if (is_in_row) {
     go_on(n);
   } else {

@@ -3,6 +3,7 @@
 // ahead-of-time compiled loop over contiguous memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -100,6 +101,7 @@ class BoundProgram {
   int64_t strip_rows(const TileOperand& operand) const;
   void find_rows(std::span<const int64_t> shape);
   bool may_be_number(size_t operand) const;
+  int64_t in_order() const { return std::count(access_.begin(), access_.end(), Access::kDirect); }
   Beside beside_numbers(bool in_rows) const;
 
   const TileLoops& program_;
@@ -109,8 +111,7 @@ class BoundProgram {
   bool needs_tiles_ = false;  // some slot lives in a tile buffer
   bool has_rows_ = false;
   bool repeats_row_ = false;
-  int in_order_ = 0;            // operands
-  int64_t bytes_in_order_ = 0;  // of all elements of these
+  int64_t bytes_in_order_ = 0;  // of all elements of operands that lie so
   Beside anywhere_, in_row_;    // the latter of runs that stay within a row
 };
 

@@ -1,18 +1,100 @@
 // One loop over rows: it is called on memory as it lies, and all that is done between rows is to
-// count their places on. A number that is a row's alone is read once by a loop made for that.
+// count their places on. A number that is a row's alone is read once by a loop made for that. What
+// lies in steps is carried into a buffer first, a few vectors at a time: the loop finds them in the
+// nearest cache, and memory is read and written by turns.
 #include "kernels/tile_rows.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "kernels/kernel_table.h"
 
 namespace tensorlike {
 namespace {
 
 constexpr int64_t kWorthACall = 128;   // elements of a row
+constexpr int64_t kWorthACarry = 256;  // of one that is carried: shorter ones together
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
+// Bytes of all that is carried at a time, about, by where it comes from: the further away, the
+// sooner reading and writing have to take turns. Between pieces a little is lost.
+constexpr int64_t kNearPiece = 8192;
+constexpr int64_t kFarPiece = 1024;
+constexpr int64_t kMemoryPiece = 256;
+constexpr int64_t kCachedBytes = int64_t{512} << 10;  // of what is read
+constexpr int64_t kFarBytes = int64_t{6} << 20;
+constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
+constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
+constexpr size_t kMostCarried = 3;
+
+// Neither in order nor one number, and nothing along another dimension lies closer together.
+bool is_in_steps(const TileOperand& x) {
+  const int64_t step = x.strides.back();
+  return step != 0 && step != 1 &&
+         std::all_of(x.strides.begin(), x.strides.end(), [step](int64_t stride) {
+           return stride == 0 || std::abs(stride) >= std::abs(step);
+         });
+}
+
+// A loop over rows some of whose operands lie in steps: these are carried, a piece of them at a
+// time.
+class Pieces {
+ public:
+  Pieces(TileKernel kernel, std::span<const TileOperand> inputs,
+         std::span<const TileOutput> outputs, int64_t piece)
+      : kernel_(kernel), piece_(piece), near_(inputs.size()), to_(outputs.size()) {
+    char* buffer = buffers_;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const auto size = static_cast<int64_t>(inputs[k].size);
+      const int64_t step = inputs[k].strides.back() * size;
+      in_place_.push_back(is_in_steps(inputs[k]) ? -1 : step);
+      if (in_place_[k] >= 0) continue;
+      carried_.push_back({buffer, 0, size, nullptr, 0, step, 1, 0});
+      near_[k] = buffer;
+      buffer += (piece * size + 63) / 64 * 64 + kApartBytes;
+    }
+    for (const TileOutput& out : outputs) written_.push_back(static_cast<int64_t>(out.size));
+  }
+
+  // n elements of a row, from these places on.
+  void run(void* const* out, const void* const* in, int64_t n) {
+    size_t c = 0;
+    for (size_t k = 0; k < near_.size(); ++k) {
+      if (in_place_[k] >= 0) {
+        near_[k] = in[k];
+      } else {
+        carried_[c++].in = static_cast<const char*>(in[k]);
+      }
+    }
+    std::copy_n(out, to_.size(), to_.begin());
+    for (int64_t at = 0; at < n; at += piece_) run_piece(std::min(piece_, n - at));
+  }
+
+ private:
+  void run_piece(int64_t n) {
+    for (MoveBlock& block : carried_) {
+      block.columns = n;
+      move_kernels(block.out_step).rows(block);
+      block.in += n * block.in_step;
+    }
+    kernel_(to_.data(), near_.data(), n);
+    for (size_t k = 0; k < to_.size(); ++k) to_[k] = static_cast<char*>(to_[k]) + n * written_[k];
+    for (size_t k = 0; k < near_.size(); ++k) {
+      if (in_place_[k] > 0) near_[k] = static_cast<const char*>(near_[k]) + n * in_place_[k];
+    }
+  }
+
+  TileKernel kernel_;
+  int64_t piece_;                     // elements
+  SmallVector<const void*, 4> near_;  // what the loop reads
+  SmallVector<void*, 2> to_;
+  SmallVector<int64_t, 4> in_place_;  // bytes from element to element; -1: it is carried
+  SmallVector<int64_t, 2> written_;   // the same of outputs
+  SmallVector<MoveBlock, kMostCarried> carried_;
+  alignas(64) char buffers_[2 * kNearPiece + kMostCarried * (kApartBytes + 64)];
+};
 
 // The loop, and where its inputs and outputs are.
 class Rows {
@@ -41,17 +123,34 @@ class Rows {
 
   // Whether the loop can be called on rows, and does more in them than it costs to be called.
   bool find_loop() {
-    if (shape_.empty() || (shape_.size() > 1 && shape_.back() < kWorthACall)) return false;
+    if (shape_.empty()) return false;
     const auto step = [&](size_t i) { return inputs_[i].strides.back(); };
+    size_t widest = 1;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (step(i) != 0 && step(i) != 1) return false;
+      const bool is_carried = is_in_steps(inputs_[i]);
+      if (!is_carried && step(i) != 0 && step(i) != 1) return false;
+      carried_ += is_carried ? 1 : 0;
+      widest = std::max(widest, inputs_[i].size);
     }
+    const int64_t least = carried_ == 0 || has_numbers() ? kWorthACall : kWorthACarry;
+    if (carried_ > kMostCarried || (shape_.size() > 1 && shape_.back() < least)) return false;
+    piece_ = carried_ > 0 ? even_piece(static_cast<int64_t>(widest * carried_)) : shape_.back();
     kernel_ = only_.loop_beside([&](size_t i) { return step(i) == 0; });
     return kernel_ != nullptr;
   }
 
   // Elements [begin, end).
   void run(int64_t begin, int64_t end) const {
+    if (carried_ == 0) return run_each(begin, end, kernel_);
+    Pieces pieces(kernel_, all(inputs_), all(outputs_), piece_);
+    run_each(begin, end,
+             [&](void* const* out, const void* const* in, int64_t n) { pieces.run(out, in, n); });
+  }
+
+ private:
+  // `loop` on each row of elements [begin, end).
+  template <class Loop>
+  void run_each(int64_t begin, int64_t end, const Loop& loop) const {
     const size_t last = shape_.size() - 1;
     const int64_t columns = shape_[last];
     int64_t column = begin % columns;
@@ -70,7 +169,7 @@ class Rows {
     }
     while (true) {
       const int64_t n = std::min(columns - column, end - begin);
-      kernel_(out.data(), in.data(), n);
+      loop(out.data(), in.data(), n);
       begin += n;
       if (begin == end) return;
       for (size_t k = 0; k < outputs_.size(); ++k) move(out[k], n, outputs_[k].size);
@@ -79,7 +178,31 @@ class Rows {
     }
   }
 
- private:
+  template <class T, size_t N>
+  static std::span<const T> all(const SmallVector<T, N>& some) {
+    return {some.data(), some.size()};
+  }
+
+  bool has_numbers() const {
+    return std::any_of(inputs_.begin(), inputs_.end(),
+                       [](const TileOperand& x) { return x.strides.back() == 0; });
+  }
+
+  // Of a row whose elements are carried in so many bytes each.
+  int64_t even_piece(int64_t bytes) const {
+    int64_t all = 0;
+    for (const TileOperand& x : inputs_) {
+      all += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
+    }
+    all *= element_count(shape_);
+    const int64_t most = all <= kCachedBytes ? kNearPiece
+                         : all <= kFarBytes  ? kFarPiece
+                                             : kMemoryPiece;
+    const int64_t columns = shape_.back();
+    const int64_t pieces = (columns * bytes + most / 2) / most;
+    return pieces <= 1 ? columns : (columns / pieces + kEven - 1) / kEven * kEven;
+  }
+
   template <class Place>
   static void move(Place& place, int64_t elements, size_t size) {
     using Byte = std::conditional_t<std::is_same_v<Place, void*>, char, const char>;
@@ -106,6 +229,8 @@ class Rows {
   Dims shape_;
   const TileLoop& only_;
   TileKernel kernel_ = nullptr;
+  size_t carried_ = 0;  // operands in steps
+  int64_t piece_ = 0;   // elements that they are carried at a time
   SmallVector<TileOperand, 4> inputs_;
   SmallVector<TileOutput, 2> outputs_;
 };

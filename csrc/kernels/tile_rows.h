@@ -6,7 +6,8 @@
 namespace tensorlike {
 
 // Runs the program over `shape` as run_tiles does, where it is one loop and operands lie in rows
-// that are read as they lie, or that are one number each. False: nothing was done.
+// that are read as they lie, in rows in steps, or in rows that are one number each. False: nothing
+// was done.
 bool run_rows(const TileLoops& program, std::span<const int64_t> shape,
               std::span<const TileOperand> operands, std::span<const TileOutput> outputs);
 

@@ -60,7 +60,8 @@ def test_every_pair_divides_as_in_python(dtype: str) -> None:
 def test_one_divisor_and_one_dividend_give_the_same(dtype: str) -> None:
     numbers = edges(dtype)
     many = tl.tensor(np.array(numbers, dtype))
-    for number in numbers[:: max(1, len(numbers) // 60)]:
+    ones = numbers if np.iinfo(dtype).bits == 8 else numbers[:: max(1, len(numbers) // 60)]
+    for number in [*ones, *{0, 1, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)}]:
         one = tl.tensor(np.array(number, dtype))
         for function in (F.floor_divide, F.remainder):
             repeated = F.broadcast_to(one, many.shape).copy()
@@ -69,3 +70,17 @@ def test_one_divisor_and_one_dividend_give_the_same(dtype: str) -> None:
                 (function(one, many), function(repeated, many)),
             ):
                 np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+def test_every_number_of_two_bytes_by_one(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    every = np.arange(int(info.min), int(info.max) + 1).astype(dtype)
+    x = tl.tensor(every)
+    for number in [n for n in edges(dtype)[::9] if n != 0]:
+        one = np.array(number, dtype)
+        wide = every.astype("int64")
+        down = (wide // number).astype(dtype)  # the smallest over -1 wraps around
+        np.testing.assert_array_equal(np.asarray(F.floor_divide(x, tl.tensor(one))), down)
+        rest = np.asarray(F.remainder(x, tl.tensor(one)))
+        np.testing.assert_array_equal(rest, (wide % number).astype(dtype))

@@ -187,13 +187,6 @@ void add_elements(void* out, const int64_t* offsets, const void* values, int64_t
   });
 }
 
-template <class T>
-void add_row(void* out, const void* values, int64_t n) {
-  T* to = static_cast<T*>(out);
-  const T* value = static_cast<const T*>(values);
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + value[i]);
-}
-
 // Into accumulators of their own, as wide as sums are: offsets are still those of T.
 template <class T, class Wide>
 void add_wide(void* sums, const int64_t* offsets, const void* values, int64_t n) {
@@ -218,7 +211,7 @@ template <class T>
 AddKernels add_kernels() {
   using Real = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
   using Wide = std::conditional_t<is_complex<T>, Complex<double>, Real>;
-  return {add_elements<T>, add_row<T>, sizeof(Wide), add_wide<T, Wide>, add_sums<T, Wide>};
+  return {add_elements<T>, sizeof(Wide), add_wide<T, Wide>, add_sums<T, Wide>};
 }
 
 template <int kSize>

@@ -112,12 +112,11 @@ struct MaskKernels {
                     int64_t end) = nullptr;
 };
 
-// Additions at offsets in bytes, for one dtype.
+// Additions of single elements at offsets in bytes, for one dtype.
 struct AddKernels {
   // i runs through `places` where that is not null.
   void (*elements)(void* out, const int64_t* offsets, const void* values, int64_t n,
                    const int32_t* places) = nullptr;
-  void (*row)(void* out, const void* values, int64_t n) = nullptr;
   size_t sum_size = 0;  // bytes of an accumulator
   // The offsets are those of elements, though the sums are wider.
   void (*sums)(void* sums, const int64_t* offsets, const void* values, int64_t n) = nullptr;

@@ -16,7 +16,6 @@ constexpr int64_t kLongRow = 16384;   // bytes that are worth a call of the C li
 constexpr int64_t kRowsAhead = 8;     // which are asked for before they are needed
 constexpr int64_t kBytesAhead = 512;  // of each; the processor finds the rest by itself
 constexpr int64_t kLeastAhead = 33;   // shorter rows wait for memory side by side
-constexpr int64_t kWordsTogether = 32;
 
 // Calls f(i, the row) for the row of each offset i that is meant. `table` is what offsets point to.
 template <class Char, class F>
@@ -150,35 +149,50 @@ template <int kSize>
   for (; i < n; ++i) move_word<kSize>(out + i * kSize, table + offsets[i]);
 }
 
-// The first n words: false if an index is out of range.
+typedef int64_t Places __attribute__((vector_size(32)));  // wider ones wait longer for memory
+typedef uint64_t Offsets __attribute__((vector_size(32)));
+constexpr int64_t kPlaces = 4;
+
+// The offset of each of n words; whether all are in range.
 template <class Index, int kSize>
-[[gnu::always_inline]] inline bool take_few_words(char* out, const char* table, int64_t size,
-                                                  const Index* index, int64_t n) {
-  int64_t offsets[kWordsTogether];
-  int64_t signs = 0;  // negative once an index is
-  for (int64_t i = 0; i < n; ++i) {
+[[gnu::always_inline]] inline bool offsets_of_words(int64_t* offsets, const Index* index, int64_t n,
+                                                    int64_t size) {
+  typedef Index Given __attribute__((vector_size(kPlaces * sizeof(Index))));
+  Places signs{};  // negative once an index is out of range
+  int64_t i = 0;
+  for (; i + kPlaces <= n; i += kPlaces) {
+    Given given;
+    std::memcpy(&given, index + i, sizeof(given));
+    const Places value = __builtin_convertvector(given, Places);
+    const Places place = value + ((value >> 63) & size);
+    signs |= place | (size - 1 - place);
+    const Offsets offset = reinterpret_cast<Offsets>(place) * uint64_t{kSize};
+    std::memcpy(offsets + i, &offset, sizeof(offset));
+  }
+  int64_t sign = signs[0] | signs[1] | signs[2] | signs[3];
+  for (; i < n; ++i) {
     const int64_t value = static_cast<int64_t>(index[i]);
     const int64_t place = value < 0 ? value + size : value;
-    signs |= place | (size - 1 - place);
-    offsets[i] = place * kSize;
+    sign |= place | (size - 1 - place);
+    offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(place) * kSize);
   }
-  if (signs < 0) return false;
-  take_words_at<kSize>(out, table, offsets, n);
-  return true;
+  return sign >= 0;
 }
 
-// Offsets of a number of words that compilers know are found by vectors. It is small, so that
-// memory is read and written all along, and both are fetched ahead.
+// Few words at a time, so that memory is read and written all along, and both are fetched ahead.
 template <class Index, int kSize>
 bool take_words(char* out, const char* table, int64_t size, const void* indices, int64_t n) {
+  constexpr int64_t kTogether = 32;
   const Index* const index = static_cast<const Index*>(indices);
+  int64_t offsets[kTogether];
   int64_t i = 0;
-  for (; i + kWordsTogether <= n; i += kWordsTogether) {
-    if (!take_few_words<Index, kSize>(out + i * kSize, table, size, index + i, kWordsTogether)) {
-      return false;
-    }
+  for (; i + kTogether <= n; i += kTogether) {
+    if (!offsets_of_words<Index, kSize>(offsets, index + i, kTogether, size)) return false;
+    take_words_at<kSize>(out + i * kSize, table, offsets, kTogether);
   }
-  return take_few_words<Index, kSize>(out + i * kSize, table, size, index + i, n - i);
+  if (!offsets_of_words<Index, kSize>(offsets, index + i, n - i, size)) return false;
+  take_words_at<kSize>(out + i * kSize, table, offsets, n - i);
+  return true;
 }
 
 template <class Index>

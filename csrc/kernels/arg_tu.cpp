@@ -86,6 +86,12 @@ struct Loops {
     Numbers<kBytes> at{}, nans{};
   };
 
+  // Elements before the first whole vector that begins where one in memory does: what crosses a
+  // line of the cache is read twice.
+  static int64_t before_aligned(const T* x) {
+    return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(x) % kVectorBytes / sizeof(T));
+  }
+
   // The extreme of kLong elements or more if none is NaN; else NaN. Of what follows some lines are
   // asked for meanwhile. The last vectors may have some elements again.
   static T extreme_of(const T* x, int64_t n) {
@@ -102,7 +108,7 @@ struct Loops {
         best[v] = Order::more_extreme(value, best[v]);
       }
     };
-    for (int64_t i = 0; i + kStep <= n; i += kStep) {
+    for (int64_t i = before_aligned(x); i + kStep <= n; i += kStep) {
       const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAhead;
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       look(x + i);
@@ -122,7 +128,9 @@ struct Loops {
     using V = Values<kVectorBytes>;
     using N = Numbers<kVectorBytes>;
     const V all = V{} + wanted;
-    int64_t i = 0;
+    const N first = load<V>(x) == all;
+    if (any_bit(first)) return first_set(first);
+    int64_t i = before_aligned(x);
     for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
       V some[4];
       for (int v = 0; v < 4; ++v) some[v] = load<V>(x + i + v * kLanes);

@@ -58,6 +58,31 @@ inline void over_runs(const RowBlock& block, F&& f) {
   for (int64_t begin = 0; begin < block.n; begin += run) f(begin, begin + run, j++);
 }
 
+// Whether runs are quicker as rows of vectors.
+template <Weights kWeights>
+inline bool has_short_runs(const RowBlock& block) {
+  return kWeights == Weights::kRuns && block.run <= kMostInVectors;
+}
+
+template <class T, bool kCenters, Weights kWeights>
+void normalise_row(const RowBlock& block, int64_t r, T mean, T factor) {
+  if (has_short_runs<kWeights>(block)) return forward_runs<T, kCenters>(block, r, mean, factor);
+  const T* x = block.read<T>(0, r);
+  const T* weight = block.read<T>(1, r);
+  T* y = block.write<T>(0, r);
+  const T* bias = kCenters ? block.read<T>(2, r) : nullptr;
+  over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t j = kWeights == Weights::kShared ? i : run;
+      if constexpr (kCenters) {
+        y[i] = (x[i] - mean) * factor * weight[j] + bias[j];
+      } else {
+        y[i] = x[i] * factor * weight[j];
+      }
+    }
+  });
+}
+
 template <class T, bool kCenters, Weights kWeights>
 void forward(const RowBlock& block) {
   if constexpr (kWeights != Weights::kRuns) {
@@ -67,23 +92,8 @@ void forward(const RowBlock& block) {
   in_groups<kMostRows>(block.rows, block.n, [&](int64_t first, int64_t last) {
     find_statistics<T, kCenters>(block, first, last, statistics);
     for (int64_t r = first; r < last; ++r) {
-      const T* x = block.read<T>(0, r);
-      const T* weight = block.read<T>(1, r);
-      T* y = block.write<T>(0, r);
       const Statistics<T>& s = statistics[r - first];
-      const T mean = s.mean;
-      const T factor = s.factor;
-      const T* bias = kCenters ? block.read<T>(2, r) : nullptr;
-      over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t j = kWeights == Weights::kShared ? i : run;
-          if constexpr (kCenters) {
-            y[i] = (x[i] - mean) * factor * weight[j] + bias[j];
-          } else {
-            y[i] = x[i] * factor * weight[j];
-          }
-        }
-      });
+      normalise_row<T, kCenters, kWeights>(block, r, s.mean, s.factor);
       if (block.out[1] != nullptr) {
         *block.write<T>(1, r) = static_cast<T>(s.exact_mean);
         *block.write<T>(2, r) = static_cast<T>(s.variance);
@@ -102,6 +112,9 @@ void sum_row(const RowBlock& block, int64_t r, const Statistics<T>& s, double (&
   const T mean = s.mean;
   const T factor = s.factor;
   sum[0] = sum[1] = 0;
+  if (has_short_runs<kWeights>(block)) {
+    return sum_runs<T, kCenters>(block, r, mean, factor, sum);
+  }
   over_runs<kWeights>(block, [&](int64_t begin, int64_t end, int64_t run) {
     double found[2];
     row_sums<T>(end - begin, found, [=](int64_t k, T(&terms)[2]) {
@@ -122,11 +135,41 @@ void sum_row(const RowBlock& block, int64_t r, const Statistics<T>& s, double (&
 
 // dx = (g - mean(g) - u * mean(g * u)) * factor.
 template <class T, bool kCenters, Weights kWeights>
+void gradient_row(const RowBlock& block, int64_t r, T mean, T factor, T mean_g, T mean_gu) {
+  if (has_short_runs<kWeights>(block)) {
+    return backward_runs<T, kCenters>(block, r, mean, factor, mean_g, mean_gu);
+  }
+  const T* x = block.read<T>(0, r);
+  const T* weight = block.read<T>(1, r);
+  const T* dy = block.read<T>(2, r);
+  T* dx = block.write<T>(0, r);
+  T* dweight = block.write<T>(1, r);
+  T* dbias = block.write<T>(2, r);
+  over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
+    if constexpr (kWeights != Weights::kShared) {
+      const T own = weight[run];
+      for (int64_t i = begin; i < end; ++i) {
+        const T u = (x[i] - mean) * factor;
+        dx[i] = (dy[i] * own - mean_g - u * mean_gu) * factor;
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) {
+        const T u = (x[i] - mean) * factor;
+        dx[i] = (dy[i] * weight[i] - mean_g - u * mean_gu) * factor;
+        dweight[i] += dy[i] * u;
+        if constexpr (kCenters) dbias[i] += dy[i];
+      }
+    }
+  });
+}
+
+template <class T, bool kCenters, Weights kWeights>
 void backward(const RowBlock& block) {
   if constexpr (kWeights != Weights::kRuns) {
     if (block.n <= kMostInVectors) return backward_in_vectors<T, kCenters, kWeights>(block);
   }
-  const int64_t n = block.n;
+  const double count = static_cast<double>(block.n);
   Statistics<T> statistics[kMostRows];
   double sums[kMostRows][2];
   in_groups<kMostRows>(block.rows, block.n, [&](int64_t first, int64_t last) {
@@ -135,34 +178,11 @@ void backward(const RowBlock& block) {
       sum_row<T, kCenters, kWeights>(block, r, statistics[r - first], sums[r - first]);
     }
     for (int64_t r = first; r < last; ++r) {
-      const T* x = block.read<T>(0, r);
-      const T* weight = block.read<T>(1, r);
-      const T* dy = block.read<T>(2, r);
-      T* dx = block.write<T>(0, r);
-      T* dweight = block.write<T>(1, r);
-      T* dbias = block.write<T>(2, r);
-      const T mean = statistics[r - first].mean;
-      const T factor = statistics[r - first].factor;
+      const Statistics<T>& s = statistics[r - first];
       const double (&sum)[2] = sums[r - first];
-      const T mean_g = kCenters ? static_cast<T>(sum[0] / static_cast<double>(n)) : T(0);
-      const T mean_gu = static_cast<T>(sum[1] / static_cast<double>(n));
-      over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
-        if constexpr (kWeights != Weights::kShared) {
-          const T own = weight[run];
-          for (int64_t i = begin; i < end; ++i) {
-            const T u = (x[i] - mean) * factor;
-            dx[i] = (dy[i] * own - mean_g - u * mean_gu) * factor;
-          }
-        } else {
-#pragma GCC ivdep
-          for (int64_t i = begin; i < end; ++i) {
-            const T u = (x[i] - mean) * factor;
-            dx[i] = (dy[i] * weight[i] - mean_g - u * mean_gu) * factor;
-            dweight[i] += dy[i] * u;
-            if constexpr (kCenters) dbias[i] += dy[i];
-          }
-        }
-      });
+      const T mean_g = kCenters ? static_cast<T>(sum[0] / count) : T(0);
+      const T mean_gu = static_cast<T>(sum[1] / count);
+      gradient_row<T, kCenters, kWeights>(block, r, s.mean, s.factor, mean_g, mean_gu);
     }
   });
 }

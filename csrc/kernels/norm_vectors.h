@@ -175,5 +175,70 @@ void backward_in_vectors(const RowBlock& block) {
   }
 }
 
+// ---- rows of runs, each of some vectors and of a weight of its own ------------------------------
+
+template <class T, bool kCenters>
+void forward_runs(const RowBlock& block, int64_t r, T mean, T factor) {
+  const VectorRow<T> run(block.run);
+  const T* weight = block.read<T>(1, r);
+  const T* bias = kCenters ? block.read<T>(2, r) : nullptr;
+  for (int64_t j = 0; j * block.run < block.n; ++j) {
+    const T* x = block.read<T>(0, r) + j * block.run;
+    const T own = weight[j], shift = kCenters ? bias[j] : T(0);
+    run.map(block.write<T>(0, r) + j * block.run, [=](auto place) TL_ALWAYS {
+      const auto u = centred<kCenters>(x, place, Vector<T>{} + mean) * factor * own;
+      if constexpr (kCenters) {
+        return u + shift;
+      } else {
+        return u;
+      }
+    });
+  }
+}
+
+// The sums of dy and of dy * u over each run, as gradients by bias and weight, and those of the row
+// of dy * weight and of dy * weight * u.
+template <class T, bool kCenters>
+void sum_runs(const RowBlock& block, int64_t r, T mean, T factor, double (&sum)[2]) {
+  const VectorRow<T> run(block.run);
+  const int64_t runs = block.n / block.run;
+  const T* weight = block.read<T>(1, r);
+  in_groups<kLanes<T>>(runs, block.run, [&](int64_t first, int64_t last) {
+    Vector<T> found[2];
+    const auto products = [&](int64_t j) TL_ALWAYS {
+      const int64_t at = (first + j) * block.run;
+      return [x = block.read<T>(0, r) + at, dy = block.read<T>(2, r) + at,
+              mean = Vector<T>{} + mean](auto place, Vector<T>(&terms)[2]) TL_ALWAYS {
+        terms[0] = place.load(dy);
+        terms[1] = terms[0] * centred<kCenters>(x, place, mean);
+      };
+    };
+    run.each(last - first, T(0), found, products, kAdd<T>);
+    for (int64_t j = first; j < last; ++j) {
+      const T of_dy = found[0][j - first], of_both = found[1][j - first] * factor;
+      block.write<T>(1, r)[j] = of_both;
+      if constexpr (kCenters) block.write<T>(2, r)[j] = of_dy;
+      sum[0] += static_cast<double>(of_dy) * static_cast<double>(weight[j]);
+      sum[1] += static_cast<double>(of_both) * static_cast<double>(weight[j]);
+    }
+  });
+}
+
+// dx, for the means of g and of g * u.
+template <class T, bool kCenters>
+void backward_runs(const RowBlock& block, int64_t r, T mean, T factor, T mean_g, T mean_gu) {
+  const VectorRow<T> run(block.run);
+  const T* weight = block.read<T>(1, r);
+  for (int64_t j = 0; j * block.run < block.n; ++j) {
+    const T* x = block.read<T>(0, r) + j * block.run;
+    const T* dy = block.read<T>(2, r) + j * block.run;
+    const T own = weight[j];
+    run.map(block.write<T>(0, r) + j * block.run, [=](auto place) TL_ALWAYS {
+      const auto u = centred<kCenters>(x, place, Vector<T>{} + mean) * factor;
+      return (place.load(dy) * own - mean_g - u * mean_gu) * factor;
+    });
+  }
+}
+
 }  // namespace
 }  // namespace tensorlike

@@ -128,22 +128,23 @@ struct VectorLanes {
     return folded(lanes);
   }
 
-  // The same of an extreme if no element is NaN, of which one instruction finds the more extreme of
-  // two; else a lane of `nans` is set.
+  // The lanes of an extreme if no element is NaN, of which one instruction finds the more extreme
+  // of two; else a lane of `nans` is set. Those of kCount vectors are joined at the end.
+  template <int kCount = kVectors>
   [[gnu::always_inline]] static V folded_extreme(const Stored* x, int64_t n, LaneNumbers<V>& nans) {
-    Lanes lanes;
+    V lanes[kCount];
     for (V& some : lanes) some = V{} + L::first_lane();
     const auto meet = [&](V& some, V value) __attribute__((always_inline)) {
       nans |= value != value;
       some = L::more_extreme(some, value);
     };
     int64_t i = 0;
-    for (; i + L::kLanes <= n; i += L::kLanes) {
-      unrolled<kVectors>([&](auto v) __attribute__((always_inline)) {
+    for (; i + kCount * kWidth <= n; i += kCount * kWidth) {
+      unrolled<kCount>([&](auto v) __attribute__((always_inline)) {
         meet(lanes[v.kValue], elements(x + i + v.kValue * kWidth));
       });
     }
-    unrolled<kVectors>([&](auto v) __attribute__((always_inline)) {
+    unrolled<kCount>([&](auto v) __attribute__((always_inline)) {
       const int64_t left = n - i - v.kValue * kWidth;
       V& some = lanes[v.kValue];
       if (left >= kWidth) {
@@ -154,7 +155,7 @@ struct VectorLanes {
         some = lane_numbers<V>() < static_cast<Number>(left) ? some : before;
       }
     });
-    for (int half = kVectors / 2; half > 0; half /= 2) {
+    for (int half = kCount / 2; half > 0; half /= 2) {
       for (int v = 0; v < half; ++v) lanes[v] = L::more_extreme(lanes[v], lanes[v + half]);
     }
     return lanes[0];

@@ -25,16 +25,34 @@ struct FreeElements {
   // What n > 0 elements give.
   static T of(const T* in, int64_t n) {
     constexpr int64_t kFew = kLeastBytes / static_cast<int64_t>(sizeof(T));
-    constexpr int64_t kMany = kVectorBytes / static_cast<int64_t>(sizeof(T));
     if (n < kFew) {
       T found = in[0];
       for (int64_t i = 1; i < n; ++i) found = Combine{}(found, in[i]);
       return found;
     }
-    if (kLeastBytes < kVectorBytes && n < kMany) {
+    if (kLeastBytes < kVectorBytes && n < kWidth) {
       return in_vectors<kLeastBytes, 1>(in, n);
     }
     return in_vectors<kVectorBytes, 4>(in, n);
+  }
+
+  static constexpr int64_t kWidth = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  // Rows of so many elements are joined for as many rows at once as a vector has lanes.
+  static constexpr int64_t kMostTogether = 8 * kWidth;
+
+  // What each of `count` rows gives, of kWidth to kMostTogether elements.
+  static void each(T* out, const T* in, int64_t n, int64_t count, int64_t step) {
+    using V = Units<kVectorBytes>;
+    int64_t r = 0;
+    for (; r + kWidth <= count; r += kWidth, in += kWidth * step) {
+      V rows[kWidth];
+      for (int64_t k = 0; k < kWidth; ++k) {
+        rows[k] = n < 4 * kWidth ? folded<kVectorBytes, 1>(in + k * step, n)
+                                 : folded<kVectorBytes, 4>(in + k * step, n);
+      }
+      store(out + r, join_rows(rows, [](V a, V b) { return static_cast<V>(Combine{}(a, b)); }));
+    }
+    for (; r < count; ++r, in += step) out[r] = of(in, n);
   }
 
   // Columns of fewer bytes fill no vector.
@@ -44,25 +62,24 @@ struct FreeElements {
   // many rows as there are lanes are n whole vectors, which are combined with those of the rows
   // that follow. How many rows those were; the last ones are left.
   static int64_t few_columns(T* to, const T* in, int64_t n, int64_t count) {
-    constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
     const int64_t rows =
-        n < 8 ? 8 * kLanes : kLanes;  // so that vectors need not wait for each other
+        n < 8 ? 8 * kWidth : kWidth;  // so that vectors need not wait for each other
     const int64_t size = rows * n;
-    if (n >= kLanes || count < 2 * rows) return 0;
-    alignas(kVectorBytes) T found[(std::max<int64_t>(8 * 7, kLanes) + 1) * kLanes];
+    if (n >= kWidth || count < 2 * rows) return 0;
+    alignas(kVectorBytes) T found[(std::max<int64_t>(8 * 7, kWidth) + 1) * kWidth];
     std::copy_n(in, size, found);
-    std::fill_n(found + size, kLanes, T{});
+    std::fill_n(found + size, kWidth, T{});
     int64_t done = rows;
     for (; done + rows <= count; done += rows) {
       const T* const from = in + done * n;
-      for (int64_t i = 0; i < size; i += kLanes) {
+      for (int64_t i = 0; i < size; i += kWidth) {
         __builtin_prefetch(reinterpret_cast<const char*>(from + i) + kAhead);
         combine(found + i, from + i);
       }
     }
     // Half of the rows with the others, until there is one. What lies beyond them does not matter.
     for (int64_t half = size / 2; half >= n; half /= 2) {
-      for (int64_t i = 0; i < half; i += kLanes) combine(found + i, found + half + i);
+      for (int64_t i = 0; i < half; i += kWidth) combine(found + i, found + half + i);
     }
     for (int64_t j = 0; j < n; ++j) to[j] = Combine{}(to[j], found[j]);
     return done;
@@ -82,27 +99,34 @@ struct FreeElements {
   }
 
  private:
-  // kTogether vectors at a time; the last one has some elements again.
   template <int kBytes, int kTogether>
   [[gnu::always_inline]] static T in_vectors(const T* in, int64_t n) {
     using V = Units<kBytes>;
-    constexpr int64_t kLanes = kBytes / static_cast<int64_t>(sizeof(T));
+    const auto join = [](V a, V b) { return static_cast<V>(Combine{}(a, b)); };
+    return join_lanes(folded<kBytes, kTogether>(in, n), join)[0];
+  }
+
+  // The lanes of n elements, kTogether vectors at a time; the last one has some elements again.
+  template <int kBytes, int kTogether>
+  [[gnu::always_inline]] static Units<kBytes> folded(const T* in, int64_t n) {
+    using V = Units<kBytes>;
+    constexpr int64_t kStep = kBytes / static_cast<int64_t>(sizeof(T));
     const auto join = [](V a, V b) { return static_cast<V>(Combine{}(a, b)); };
     V found[kTogether];
-    for (V& some : found) some = load<V>(in + n - kLanes);
+    for (V& some : found) some = load<V>(in + n - kStep);
     int64_t i = 0;
-    for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
+    for (; i + kTogether * kStep <= n; i += kTogether * kStep) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTogether; ++v) {
-        const T* const from = in + i + v * kLanes;
+        const T* const from = in + i + v * kStep;
         __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead);
         found[v] = join(found[v], load<V>(from));
       }
     }
-    for (; i + kLanes <= n; i += kLanes) found[0] = join(found[0], load<V>(in + i));
+    for (; i + kStep <= n; i += kStep) found[0] = join(found[0], load<V>(in + i));
 #pragma GCC unroll 4
     for (int v = kTogether - 1; v > 0; --v) found[0] = join(found[0], found[v]);
-    return join_lanes(found[0], join)[0];
+    return found[0];
   }
 
   [[gnu::always_inline]] static void combine(T* to, const T* from) {

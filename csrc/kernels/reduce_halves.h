@@ -48,22 +48,27 @@ struct ReducedHalves {
       total = RowBlocks<L, Half>::row(total, in, n);
       return;
     }
+    if constexpr (L::kIsExtreme) return extreme(*static_cast<Acc*>(acc), in, n);
+    alignas(64) float wide[kPiece];
     for (; n > 0; n -= kPiece, in += kPiece) {
       const int64_t count = std::min(n, kPiece);
-      if constexpr (L::kIsExtreme) {
-        LaneNumbers<Vector<float>> nans{};
-        RowBlocks<L, Half>::fetch_beyond(in, count);
-        const auto lanes = VectorLanes<L, Half>::folded_extreme(in, count, nans);
-        if (!any_bit(nans)) {
-          const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
-          Acc& total = *static_cast<Acc*>(acc);
-          total = L::combine(total, join_lanes(lanes, more)[0]);
-          continue;
-        }
-      }
-      alignas(64) float wide[kPiece];
       convert_halves(wide, in, count);
       L::row(acc, wide, count);
+    }
+  }
+
+  static void extreme(Acc& total, const Half* in, int64_t n) {
+    const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
+    for (; n > 0; n -= kTile, in += kTile) {
+      const int64_t count = std::min(n, kTile);
+      LaneNumbers<Vector<float>> nans{};
+      RowBlocks<L, Half>::fetch_beyond(in, count);
+      const auto lanes = VectorLanes<L, Half>::template folded_extreme<4>(in, count, nans);
+      if (any_bit(nans)) {
+        total = std::numeric_limits<Acc>::quiet_NaN();
+        return;
+      }
+      total = L::combine(total, join_lanes(lanes, more)[0]);
     }
   }
 

@@ -132,7 +132,25 @@ struct Loops {
         return each_short(finish, to, in, n, count, step);
       }
     }
+    if constexpr (kIsFree) {
+      using Free = FreeElements<T, Combine>;
+      if (n >= Free::kWidth && n <= Free::kMostTogether) {
+        return each_free(finish, to, in, n, count, step);
+      }
+    }
     each_long(finish, to, in, n, count, step);
+  }
+
+  // Accumulators are elements.
+  static void each_free(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
+                        int64_t step) {
+    constexpr int64_t kResults = 64;
+    T found[kResults];
+    for (int64_t at = 0; at < count; at += kResults) {
+      const int64_t results = std::min(kResults, count - at);
+      FreeElements<T, Combine>::each(found, in + at * step, n, results, step);
+      finish(out + at, found, results, n);
+    }
   }
 
   // Stored as they are, or, longer than what is halved as it is, as halves.

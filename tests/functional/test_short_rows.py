@@ -57,6 +57,19 @@ def test_halves_in_rows_of_any_length_have_the_bits_of_float32(name: str, dtype:
             assert bool(F.all((found == wanted) | ((found != found) & (wanted != wanted)))), n
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64"])
+def test_extremes_of_integers_in_rows_are_those_of_numpy(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (1, 7, 8, 9, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 257, 511, 513):
+        for rows in (3, 64, 150):
+            x = rng.integers(0, 2 if dtype == "bool" else 100, (rows, n + 5)).astype(dtype)
+            x[rng.integers(0, rows), rng.integers(0, n)] = x.max()
+            for given in (x[:, :n], np.ascontiguousarray(x[:, :n])):
+                for name in ("any", "all") if dtype == "bool" else ("max", "min", "all"):
+                    found = np.asarray(getattr(F, name)(tl.RawTensor(given), axis=1))
+                    np.testing.assert_array_equal(found, getattr(np, name)(given, axis=1))
+
+
 def test_sums_of_short_rows_are_those_of_numpy() -> None:
     for n in LENGTHS:
         x = drawn((9, 5, n), "float32")

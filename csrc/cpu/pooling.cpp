@@ -15,6 +15,7 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kPoolGrain = 16384;  // elements read by a thread at least
+constexpr int64_t kShortRow = 512;     // of which sums need no double precision
 
 // What the op says, its windows described by as few lines as can be.
 Pooling pools_of(const Op& op, const Dims& x) {
@@ -36,11 +37,12 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
   });
 }
 
-// The reduction that windows which lie one behind the other are rows of; null where they don't, or
-// small ones have loops of their own.
+// The reduction that windows which lie one behind the other are rows of; null where they
+// don't, small ones have loops of their own, or sums need double precision.
 const ReductionKernel* reduction_of(const Pooling& p, DType dtype, bool is_sum) {
   const PoolWindow& w = p.window;
   if (!are_rows(w) || w.is_side_by_side() || w.divisor != 0) return nullptr;
+  if (is_sum && w.kernel[2] > kShortRow) return nullptr;
   const ReductionKernel& found =
       kernel_table().reductions.find(is_sum ? "mean" : "max")->second[dtype];
   return found.accumulator == 0 ? nullptr : &found;

@@ -61,18 +61,45 @@ TL_INLINE T count_of(const PoolWindow& w, const Band& band, int64_t row, int64_t
   return static_cast<T>(w.count(0, band.depth) * w.count(1, row) * w.count(2, column));
 }
 
+// Sums in double precision of kTogether elements each, which are added as they are.
+template <int kTogether, class T>
+double run_sum_of(const T* run, int64_t n) {
+  double lanes[kLanes] = {};
+  const auto add = [&](const T* x) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(x[l]);
+  };
+  int64_t i = 0;
+  if constexpr (kTogether == 4) {
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+      const T* const x = run + i;
+      for (int l = 0; l < kLanes; ++l) {
+        const T four = (x[l] + x[l + kLanes]) + (x[l + 2 * kLanes] + x[l + 3 * kLanes]);
+        lanes[l] += static_cast<double>(four);
+      }
+    }
+  }
+  for (; i + kLanes <= n; i += kLanes) add(run + i);
+  if (i < n) {
+    T rest[kLanes] = {};
+    for (int l = 0; l < n - i; ++l) rest[l] = run[i + l];
+    add(rest);
+  }
+  return joined<kLanes>(lanes, [](auto a, auto b) { return a + b; });
+}
+
+// Of four numbers the sum may be too large where that of all is not: then each is widened.
 template <class T>
 double run_sum(const T* run, int64_t n) {
-  double found = 0;
-  int64_t i = 0;
-  if (n >= kLanes) {
-    double lanes[kLanes] = {};
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(run[i + l]);
+  constexpr int64_t kLong = 8 * kLanes;
+  if constexpr (sizeof(T) < sizeof(double)) {
+    if (n >= kLong) {
+      const double found = run_sum_of<4>(run, n);
+      if (found - found == 0) return found;  // finite
     }
-    found = joined<kLanes>(lanes, [](auto a, auto b) { return a + b; });
   }
-  for (; i < n; ++i) found += static_cast<double>(run[i]);
+  if (n >= kLanes) return run_sum_of<1>(run, n);
+  double found = 0;
+  for (int64_t i = 0; i < n; ++i) found += static_cast<double>(run[i]);
   return found;
 }
 

@@ -165,20 +165,37 @@ def test_the_number_of_threads_does_not_change_a_bit() -> None:
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
-    "shape", [(2, 3, 7, 9), (3, 5, 29, 29), (1, 2, 125, 130), (2, 3, 8, 28, 27), (1, 2, 70000)]
+    "shape",
+    [
+        (2, 3, 7, 9),
+        (2, 3, 23, 23),
+        (3, 5, 29, 29),
+        (1, 2, 125, 130),
+        (2, 3, 8, 28, 27),
+        (1, 2, 7001),
+    ],
 )
-def test_the_mean_of_a_whole_image_is_that_of_its_elements(
-    shape: tuple[int, ...], dtype: str
-) -> None:
-    """By the same loops, far from 0 too, where sums lose digits."""
-    x = (np.random.default_rng(2).normal(size=shape) + 100).astype(dtype)
+def test_the_mean_of_a_whole_image_is_close(shape: tuple[int, ...], dtype: str) -> None:
+    """Far from 0 too, where sums lose digits, and where sums of few elements are too large."""
+    numbers = np.random.default_rng(2).normal(size=shape)
     pool = {3: F.adaptive_avg_pool1d, 4: F.adaptive_avg_pool2d, 5: F.adaptive_avg_pool3d}
-    axes = tuple(range(2, len(shape)))
-    wanted = np.asarray(F.mean(x, axis=axes, keepdims=True))
-    for found in by_threads(lambda: np.asarray(pool[len(shape)](x, 1))):
-        np.testing.assert_array_equal(found, wanted)
-    exact = x.astype(np.float64).mean(axis=axes, keepdims=True)
-    ulps = {"float16": 2**-10, "float32": 2**-23, "float64": 2**-51}[dtype]
-    np.testing.assert_allclose(wanted.astype(np.float64), exact, rtol=ulps)
+    long = np.prod(shape[2:]) > 512  # others are summed as they are
+    ulps = 0.75 if long and dtype == "float32" else 4 if dtype == "float32" else 64
+    huge = np.where(numbers > 0, 1.0, 0.99) * float(np.finfo("float32").max)
+    for x in (numbers + 100, *([huge] if long else [])):
+        x = x.astype(dtype)
+        exact = x.astype(np.longdouble).mean(axis=tuple(range(2, len(shape))), keepdims=True)
+        first, *others = by_threads(lambda x=x: np.asarray(pool[len(shape)](x, 1)))
+        rtol = ulps * float(np.finfo(dtype).eps)
+        np.testing.assert_allclose(first.astype(np.longdouble), exact, rtol=rtol)
+        for found in others:
+            np.testing.assert_array_equal(found, first)
+
+
+def test_what_is_not_finite_stays_so_in_the_mean_of_a_whole_image() -> None:
+    for value in (np.inf, -np.inf, np.nan):
+        x = np.ones((1, 1, 30, 30), "float32")
+        x[0, 0, 17, 3] = value
+        np.testing.assert_array_equal(F.adaptive_avg_pool2d(x, 1), np.full((1, 1, 1, 1), value))

@@ -100,6 +100,7 @@ struct Loops {
     V best[4];
     for (int v = 0; v < 4; ++v) best[v] = load<V>(x + v * kLanes);
     Numbers<kVectorBytes> nans{};
+    if constexpr (kFloats<T>) nans = best[0] != best[0];
     const auto look = [&](const T* from) __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {

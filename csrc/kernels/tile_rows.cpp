@@ -51,7 +51,9 @@ class Pieces {
       const int64_t step = inputs[k].strides.back() * size;
       in_place_.push_back(is_in_steps(inputs[k]) ? -1 : step);
       if (in_place_[k] >= 0) continue;
-      carried_.push_back({buffer, 0, size, nullptr, 0, step, 1, 0});
+      const size_t ndim = inputs[k].strides.size();
+      const int64_t row = ndim > 1 ? inputs[k].strides[ndim - 2] * size : 0;
+      carried_.push_back({buffer, 0, size, nullptr, row, step, 1, 0});
       near_[k] = buffer;
       buffer += (piece * size + 63) / 64 * 64 + kApartBytes;
     }

@@ -29,15 +29,6 @@ constexpr int64_t kEven = 64;          // elements: pieces are multiples of thes
 constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
 constexpr size_t kMostCarried = 3;
 
-// Neither in order nor one number, and nothing along another dimension lies closer together.
-bool is_in_steps(const TileOperand& x) {
-  const int64_t step = x.strides.back();
-  return step != 0 && step != 1 &&
-         std::all_of(x.strides.begin(), x.strides.end(), [step](int64_t stride) {
-           return stride == 0 || std::abs(stride) >= std::abs(step);
-         });
-}
-
 // A loop over rows some of whose operands lie in steps: these are carried, a piece of them at a
 // time.
 class Pieces {
@@ -250,6 +241,15 @@ class Rows {
 };
 
 }  // namespace
+
+bool is_in_steps(const TileOperand& x) {
+  if (x.strides.empty()) return false;
+  const int64_t step = x.strides.back();
+  return step != 0 && step != 1 &&
+         std::all_of(x.strides.begin(), x.strides.end(), [step](int64_t stride) {
+           return stride == 0 || std::abs(stride) >= std::abs(step);
+         });
+}
 
 bool run_rows(const TileLoops& program, std::span<const int64_t> shape,
               std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {

@@ -27,7 +27,7 @@ class Reciprocal {
  public:
   using Unsigned = std::make_unsigned_t<T>;
 
-  explicit Reciprocal(Unsigned divisor) {
+  explicit Reciprocal(Unsigned divisor) : divisor_(divisor) {
     const int up = std::bit_width(static_cast<Unsigned>(divisor - 1));
     if constexpr (kIsByte) {
       factor_ = static_cast<Word>(0xffffu / divisor + 1);
@@ -54,6 +54,13 @@ class Reciprocal {
     }
   }
 
+  // What the quotient leaves of a byte: the fraction of the product tells it.
+  [[gnu::always_inline]] Unsigned rest(Unsigned u) const {
+    static_assert(kIsByte);
+    const auto fraction = static_cast<Word>(u * factor_);
+    return static_cast<Unsigned>((static_cast<Wide>(fraction) * divisor_) >> (8 * sizeof(Word)));
+  }
+
  private:
   static constexpr int kBits = 8 * sizeof(T);
   static constexpr bool kIsByte = sizeof(T) == 1;
@@ -63,37 +70,42 @@ class Reciprocal {
                                   std::conditional_t<sizeof(T) == 4, uint64_t, Uint128>>;
 
   Word factor_ = 0;
+  Word divisor_;
   int shift_ = 0;
 };
 
-// a / divisor rounded down. Of a negative quotient the complement is found, whose operands are not.
+// Dividends as numbers that are not negative, and what brings back their signs: of a negative
+// quotient the complement is found. Where the divisor is negative both sides change their signs.
 template <class T, bool kIsNegative>
-[[gnu::always_inline]] inline std::make_unsigned_t<T> rounded_down(T a, const Reciprocal<T>& by) {
-  using Unsigned = std::make_unsigned_t<T>;
-  if constexpr (std::is_unsigned_v<T>) {
-    return by.quotient(a);
-  } else {
-    const auto size = static_cast<Unsigned>(kIsNegative ? Unsigned{0} - static_cast<Unsigned>(a)
-                                                        : static_cast<Unsigned>(a));
-    const auto flips = static_cast<Unsigned>(-static_cast<int>(kIsNegative ? a > 0 : a < 0));
-    return static_cast<Unsigned>(by.quotient(static_cast<Unsigned>(size ^ flips)) ^ flips);
+struct Magnitude {
+  using Bits = std::make_unsigned_t<T>;
+  Bits size, flips;
+
+  [[gnu::always_inline]] explicit Magnitude(T a) {
+    const auto bits = static_cast<Bits>(a);
+    flips = std::is_unsigned_v<T>
+                ? Bits{0}
+                : static_cast<Bits>(-static_cast<int>(kIsNegative ? a > 0 : a < 0));
+    size = static_cast<Bits>((kIsNegative ? static_cast<Bits>(Bits{0} - bits) : bits) ^ flips);
   }
-}
+};
 
 template <class T, bool kRemains, bool kIsNegative>
 void divide_all(T* out, const T* in, int64_t n, T divisor) {
-  using Unsigned = std::make_unsigned_t<T>;
-  const auto bits = static_cast<Unsigned>(divisor);
-  const Reciprocal<T> by(kIsNegative ? static_cast<Unsigned>(Unsigned{0} - bits) : bits);
+  using Bits = std::make_unsigned_t<T>;
+  const auto bits = static_cast<Bits>(divisor);
+  const Reciprocal<T> by(kIsNegative ? static_cast<Bits>(Bits{0} - bits) : bits);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const Unsigned down = rounded_down<T, kIsNegative>(in[i], by);
-    if constexpr (kRemains) {
-      const auto whole = static_cast<Unsigned>(uint64_t{down} * bits);
-      out[i] = static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(in[i]) - whole));
-    } else {
-      out[i] = static_cast<T>(down);
+    const Magnitude<T, kIsNegative> a(in[i]);
+    if constexpr (kRemains && std::is_same_v<T, uint8_t>) {
+      out[i] = by.rest(in[i]);
+      continue;
     }
+    const auto down = static_cast<Bits>(by.quotient(a.size) ^ a.flips);
+    const auto whole = static_cast<Bits>(uint64_t{down} * bits);
+    const auto rest = static_cast<Bits>(static_cast<Bits>(in[i]) - whole);
+    out[i] = static_cast<T>(kRemains ? rest : down);
   }
 }
 

@@ -18,40 +18,33 @@ constexpr int64_t kWorthACall = 128;   // elements of a row
 constexpr int64_t kWorthACarry = 256;  // of one that is carried: shorter ones together
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
-// Bytes of all that is carried at a time, about, by where it comes from: the further away, the
-// sooner reading and writing have to take turns. Between pieces a little is lost.
-constexpr int64_t kNearPiece = 8192;
-constexpr int64_t kFarPiece = 1024;
-constexpr int64_t kMemoryPiece = 256;
-constexpr int64_t kCachedBytes = int64_t{512} << 10;  // of what is read
-constexpr int64_t kFarBytes = int64_t{6} << 20;
+// Bytes of an operand that are carried at a time, about. What comes from further away than the
+// second-level cache is fetched a piece ahead, and in short ones: reading and writing take turns.
+constexpr int64_t kNearPiece = 4096;
+constexpr int64_t kFarPiece = 512;
+constexpr int64_t kNearReads = int64_t{1} << 20;  // bytes
+constexpr int64_t kFarReads = int64_t{5} << 20;
+constexpr int64_t kLine = 64;
 constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
 constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
 constexpr size_t kMostCarried = 3;
-
-// Neither in order nor one number, and nothing along another dimension lies closer together.
-bool is_in_steps(const TileOperand& x) {
-  const int64_t step = x.strides.back();
-  return step != 0 && step != 1 &&
-         std::all_of(x.strides.begin(), x.strides.end(), [step](int64_t stride) {
-           return stride == 0 || std::abs(stride) >= std::abs(step);
-         });
-}
 
 // A loop over rows some of whose operands lie in steps: these are carried, a piece of them at a
 // time.
 class Pieces {
  public:
   Pieces(TileKernel kernel, std::span<const TileOperand> inputs,
-         std::span<const TileOutput> outputs, int64_t piece)
-      : kernel_(kernel), piece_(piece), near_(inputs.size()), to_(outputs.size()) {
+         std::span<const TileOutput> outputs, int64_t piece, bool is_far)
+      : kernel_(kernel), is_far_(is_far), piece_(piece), near_(inputs.size()), to_(outputs.size()) {
     char* buffer = buffers_;
     for (size_t k = 0; k < inputs.size(); ++k) {
       const auto size = static_cast<int64_t>(inputs[k].size);
       const int64_t step = inputs[k].strides.back() * size;
       in_place_.push_back(is_in_steps(inputs[k]) ? -1 : step);
       if (in_place_[k] >= 0) continue;
-      carried_.push_back({buffer, 0, size, nullptr, 0, step, 1, 0});
+      const size_t ndim = inputs[k].strides.size();
+      const int64_t row = ndim > 1 ? inputs[k].strides[ndim - 2] * size : 0;
+      carried_.push_back({buffer, 0, size, nullptr, row, step, 1, 0});
       near_[k] = buffer;
       buffer += (piece * size + 63) / 64 * 64 + kApartBytes;
     }
@@ -69,15 +62,19 @@ class Pieces {
       }
     }
     std::copy_n(out, to_.size(), to_.begin());
-    for (int64_t at = 0; at < n; at += piece_) run_piece(std::min(piece_, n - at));
+    for (int64_t left = n; left > 0; left -= piece_) {
+      run_piece(std::min(piece_, left), std::clamp<int64_t>(left - piece_, 0, piece_));
+    }
   }
 
  private:
-  void run_piece(int64_t n) {
+  void run_piece(int64_t n, int64_t next) {
     for (MoveBlock& block : carried_) {
+      const char* const end = block.in + n * block.in_step;
+      if (is_far_) fetch(end, next, block.in_step);
       block.columns = n;
       move_kernels(block.out_step).rows(block);
-      block.in += n * block.in_step;
+      block.in = end;
     }
     kernel_(to_.data(), near_.data(), n);
     for (size_t k = 0; k < to_.size(); ++k) to_[k] = static_cast<char*>(to_[k]) + n * written_[k];
@@ -86,14 +83,20 @@ class Pieces {
     }
   }
 
+  static void fetch(const char* first, int64_t n, int64_t step) {
+    const int64_t by = std::max<int64_t>(1, kLine / std::abs(step));
+    for (int64_t i = 0; i < n; i += by) __builtin_prefetch(first + i * step);
+  }
+
   TileKernel kernel_;
+  bool is_far_;
   int64_t piece_;                     // elements
   SmallVector<const void*, 4> near_;  // what the loop reads
   SmallVector<void*, 2> to_;
   SmallVector<int64_t, 4> in_place_;  // bytes from element to element; -1: it is carried
   SmallVector<int64_t, 2> written_;   // the same of outputs
   SmallVector<MoveBlock, kMostCarried> carried_;
-  alignas(64) char buffers_[2 * kNearPiece + kMostCarried * (kApartBytes + 64)];
+  alignas(64) char buffers_[kMostCarried * (2 * kNearPiece + kApartBytes)];
 };
 
 // The loop, and where its inputs and outputs are.
@@ -134,7 +137,7 @@ class Rows {
     }
     const int64_t least = carried_ == 0 || has_numbers() ? kWorthACall : kWorthACarry;
     if (carried_ > kMostCarried || (shape_.size() > 1 && shape_.back() < least)) return false;
-    piece_ = carried_ > 0 ? even_piece(static_cast<int64_t>(widest * carried_)) : shape_.back();
+    piece_ = carried_ > 0 ? even_piece(static_cast<int64_t>(widest)) : shape_.back();
     kernel_ = only_.loop_beside([&](size_t i) { return step(i) == 0; });
     return kernel_ != nullptr;
   }
@@ -142,7 +145,7 @@ class Rows {
   // Elements [begin, end).
   void run(int64_t begin, int64_t end) const {
     if (carried_ == 0) return run_each(begin, end, kernel_);
-    Pieces pieces(kernel_, all(inputs_), all(outputs_), piece_);
+    Pieces pieces(kernel_, all(inputs_), all(outputs_), piece_, reads() > kNearReads);
     run_each(begin, end,
              [&](void* const* out, const void* const* in, int64_t n) { pieces.run(out, in, n); });
   }
@@ -188,16 +191,18 @@ class Rows {
                        [](const TileOperand& x) { return x.strides.back() == 0; });
   }
 
+  // Bytes from the first element to the last of all operands.
+  int64_t reads() const {
+    int64_t bytes = 0;  // between elements
+    for (const TileOperand& x : inputs_) {
+      bytes += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
+    }
+    return bytes * element_count(shape_);
+  }
+
   // Of a row whose elements are carried in so many bytes each.
   int64_t even_piece(int64_t bytes) const {
-    int64_t all = 0;
-    for (const TileOperand& x : inputs_) {
-      all += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
-    }
-    all *= element_count(shape_);
-    const int64_t most = all <= kCachedBytes ? kNearPiece
-                         : all <= kFarBytes  ? kFarPiece
-                                             : kMemoryPiece;
+    const int64_t most = reads() > kFarReads ? kFarPiece : kNearPiece;
     const int64_t columns = shape_.back();
     const int64_t pieces = (columns * bytes + most / 2) / most;
     return pieces <= 1 ? columns : (columns / pieces + kEven - 1) / kEven * kEven;
@@ -236,6 +241,15 @@ class Rows {
 };
 
 }  // namespace
+
+bool is_in_steps(const TileOperand& x) {
+  if (x.strides.empty()) return false;
+  const int64_t step = x.strides.back();
+  return step != 0 && step != 1 &&
+         std::all_of(x.strides.begin(), x.strides.end(), [step](int64_t stride) {
+           return stride == 0 || std::abs(stride) >= std::abs(step);
+         });
+}
 
 bool run_rows(const TileLoops& program, std::span<const int64_t> shape,
               std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {

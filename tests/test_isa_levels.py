@@ -22,11 +22,14 @@ REPRESENTATIVE = [
     "functional/test_few_elements.py",
     "functional/test_short_rows.py",
     "functional/test_selections.py",
+    "functional/test_operands_in_steps.py",
+    "functional/test_divided_integers.py",
 ]
 PICK = (
     "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes "
     "or depthwise_results or half_products or padding_left_out "
-    "or rows_of_any_length or the_first_k_are or every_table or columns_of_any_number"
+    "or rows_of_any_length or the_first_k_are or every_table or columns_of_any_number "
+    "or copies_of_every_step or every_number_of_two_bytes"
 )
 
 

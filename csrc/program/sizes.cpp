@@ -171,8 +171,8 @@ static bool is_apart(const State& own, int64_t prime, const Program& program) {
   });
 }
 
-// That no number is read in two ways: as up to so many times the prime, and as times another size of
-// the program, with whatever rests.
+// That no number is read in two ways: as up to so many times the prime, and as times another size
+// of the program, with whatever rests.
 static bool is_told(const State& own, int64_t prime, const Program& program) {
   const auto is_near = [](int64_t number, int64_t base) {
     const int64_t rest = number % base;

@@ -88,13 +88,19 @@ void put_rows(char* out, const char* in, int64_t step, const PickedRows& rows) {
   });
 }
 
+// The sum of booleans is whether one of them is true.
 template <class T, int kCount>
 inline void add_lanes(char* to, const char* values) {
-  typedef T Lanes __attribute__((vector_size(kCount * sizeof(T))));
+  using Number = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  typedef Number Lanes __attribute__((vector_size(kCount * sizeof(T))));
   Lanes sums, added;
   std::memcpy(&sums, to, sizeof(sums));
   std::memcpy(&added, values, sizeof(added));
-  sums += added;
+  if constexpr (std::is_same_v<T, bool>) {
+    sums |= added;
+  } else {
+    sums += added;
+  }
   std::memcpy(to, &sums, sizeof(sums));
 }
 
@@ -213,7 +219,7 @@ PickTable make_pick_table() {
     if (compute_of(dtype) != dtype) continue;
     visit_compute(dtype, [&](auto tag) {
       using T = typename PartOf<typename decltype(tag)::type>::type;
-      if constexpr (!std::is_same_v<T, bool>) table.rows.add[dtype] = add_rows<T>;
+      table.rows.add[dtype] = add_rows<T>;
     });
   }
   fill_words<int32_t>(table.take32);

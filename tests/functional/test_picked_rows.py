@@ -16,7 +16,6 @@ import tensorlike.functional as F
 Array = np.ndarray[Any, Any]
 DTYPES = ("bool", "int8", "uint16", "float16", "int32", "float32", "int64", "float64", "complex64",
           "complex128")  # fmt: skip
-NUMBERS = DTYPES[1:]
 INDEX_DTYPES = ("int64", "int64", "int32", "int8", "uint16")
 # Around what is moved at once: words, vectors, lines, runs; and what is left of them.
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 25, 31, 33, 47, 64, 65, 100, 129, 300, 4099)
@@ -79,7 +78,7 @@ def test_rows_of_any_width_are_taken(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(220))
 def test_rows_of_any_width_are_added_to(seed: int) -> None:
-    x, index, axis = drawn(seed, NUMBERS)
+    x, index, axis = drawn(seed, DTYPES)
     places = index.astype(np.int64)
     shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
     value = table_of(np.random.default_rng(seed), shape, x.dtype.name)

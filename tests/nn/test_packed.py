@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.declarations import BUILT_IN
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -33,7 +34,7 @@ def packed_whole(x: Any) -> Any:
 
 
 def test_it_is_right_on_every_op_alone_and_with_the_others() -> None:
-    check_tensor_like(nn.Packed, make=packed_whole, value=lambda x: x.whole())
+    check_tensor_like(nn.Packed, names=BUILT_IN, make=packed_whole, value=lambda x: x.whole())
 
 
 ROWS: dict[str, Any] = {

@@ -63,7 +63,8 @@ def test_every_layer_is_compared_or_said_not_to_be() -> None:
     others = {
         "AlphaDropout", "Buffer", "CTCLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
         "Embedding", "EmbeddingBag", "FeatureAlphaDropout", "Layer", "Linear",
-        "MultiHeadAttention", "ParamAttr", "RReLU", "Sequential", "functional_call", "initializers",
+        "MultiHeadAttention", "Packed", "ParamAttr", "RReLU", "Sequential", "functional_call",
+        "initializers", "pack", "unpack",
     }  # fmt: skip
     of_windows = {name for name in nn.__all__ if "pool" in name.lower() or "Conv" in name}
     assert {twin.name for twin in TWINS} | others | of_windows == set(nn.__all__)

@@ -82,7 +82,8 @@ def test_rows_of_any_width_are_added_to(seed: int) -> None:
     places = index.astype(np.int64)
     shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
     value = table_of(np.random.default_rng(seed), shape, x.dtype.name)
-    wanted = np.moveaxis(np.ascontiguousarray(x), axis, 0).astype(np.result_type(x, np.int8))
+    wide = x.dtype if x.dtype == bool else np.result_type(x, np.int8)  # of booleans: any
+    wanted = np.moveaxis(np.ascontiguousarray(x), axis, 0).astype(wide)
     np.add.at(wanted, places, np.moveaxis(value, axis, 0))
     wanted = np.moveaxis(wanted, 0, axis).astype(x.dtype)
     for found in by_threads(lambda: F.index_add(x, index, value, axis=axis)):

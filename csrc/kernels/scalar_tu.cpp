@@ -168,8 +168,10 @@ constexpr NumberLoops number_loops() {
   constexpr size_t kArguments = sizeof...(Marks);
   NumberLoops made;
   if constexpr (is_half<T>) {
-    if constexpr (kArguments == 2) made.beside[0] = half_kernel<F, T, 0, Marks...>();
-    made.beside[1] = half_kernel<F, T, 1, Marks...>();
+    if constexpr (kArguments == 2) {  // compilers make sixteen numbers of vectors beside two
+      made.beside[0] = half_kernel<F, T, 0, Marks...>();
+      made.beside[1] = half_kernel<F, T, 1, Marks...>();
+    }
     return made;
   } else {
     if constexpr (kFloats<T>) {

@@ -54,9 +54,13 @@ class Packed(Carrier):
         if self.ndim <= like.ndim - 2:
             return self.whole()
         row = self.shape[self.ndim - like.ndim + 2 :]
-        spread = F.broadcast_to(Tensor(self.whole()), (*like.lead, *row))
-        joined = F.reshape(spread, (like.lead[0] * like.lead[1], *row))
-        return ops.Gather(axes=(0,))(joined.__wrapped__, like.places)[0]
+        return _rows_of(F.broadcast_to(Tensor(self.whole()), (*like.lead, *row)), like.places)
+
+
+def _rows_of(whole: Tensor, places: Any) -> Any:
+    """The rows at places of the first two axes, joined."""
+    joined = F.reshape(whole, (whole.shape[0] * whole.shape[1], *whole.shape[2:]))
+    return ops.Gather(axes=(0,))(joined.__wrapped__, places)[0]
 
 
 def _is_by_rows(op: ops.OpBase, xs: tuple[Packed, ...], like: Packed) -> bool:
@@ -125,10 +129,8 @@ def pack(x: TensorLike, mask: TensorLike) -> Tensor:
             argument="mask",
             got=f"mask.shape={tuple(mask.shape)} and x.shape={tuple(given.shape)}",
         )
-    count = lead[0] * lead[1]
-    places = F.argwhere(F.reshape(mask, (count,)))[:, 0]
-    rows = F.take(F.reshape(given, (count, *given.shape[2:])), places, 0)
-    return Tensor(Packed(rows.__wrapped__, places.__wrapped__, tuple(lead)))
+    places = F.argwhere(F.reshape(mask, (lead[0] * lead[1],)))[:, 0].__wrapped__
+    return Tensor(Packed(_rows_of(given, places), places, tuple(lead)))
 
 
 def unpack(x: TensorLike) -> Tensor:

@@ -14,6 +14,7 @@ from random import Random
 
 import report
 import zoo_algebra as algebra
+import zoo_creation
 import zoo_dtypes as narrow
 import zoo_layers as layers
 import zoo_norms
@@ -57,6 +58,7 @@ FAMILIES: dict[str, Callable[[Random, int], Iterator[Case]]] = {
     "order": ops.order,
     "gathers and scatters": ops.gathers,
     "permutations": ops.permutations,
+    "creation": zoo_creation.creations,
     "other dtypes": ops.dtypes,
     "other dtypes, reductions": narrow.reductions,
     "other dtypes, elementwise": narrow.elementwise,

@@ -14,9 +14,9 @@ from .generated import broadcast_to
 def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any:
     """Random numbers: inside `vmap` each example has numbers of its own, parts of one draw."""
     batches = drawing_batches()
-    made = draw((*(batch.size for batch in batches), *shape), **attrs)
     if not batches:
-        return made
+        return draw(shape, **attrs)
+    made = draw((*(batch.size for batch in batches), *shape), **attrs)
     value = made.__wrapped__
     for batch in batches:
         value = Batched(value, batch)

@@ -6,6 +6,7 @@ All take `dtype` and `device` as the Array API has them. Without a device they m
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -272,9 +273,15 @@ def eye(
     rows = integer("eye", "n_rows", n_rows, least=0)
     columns = rows if n_cols is None else integer("eye", "n_cols", n_cols, least=0)
     k = max(-rows, min(operator.index(k), columns))  # further off there are only zeros
-    row = reshape(arange(k, rows + k, device=device), (rows, 1))
-    column = reshape(arange(columns, device=device), (1, columns))
-    return astype(equal(row, column), dtype="float32" if dtype is None else dtype)
+    if isinstance(rows, Size) or isinstance(columns, Size):
+        row = reshape(arange(k, rows + k, device=device), (rows, 1))
+        column = reshape(arange(columns, device=device), (1, columns))
+        return astype(equal(row, column), dtype="float32" if dtype is None else dtype)
+    made = zeros(rows * columns, dtype=dtype, device=device)
+    first = k if k >= 0 else -k * columns
+    length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
+    made[first : first + length * (columns + 1) : columns + 1] = 1
+    return reshape(made, (rows, columns))
 
 
 @named
@@ -315,6 +322,12 @@ def linspace(
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
     steps = larger(1, count - 1 if endpoint else count)
+    if not is_complex and as_dtype(dtype).kind == "floating":
+        made = _counted(start, stop, count, steps, dtype, device)
+        if made is not None:
+            if endpoint and count > 1:
+                made[-1] = stop
+            return made
     wide = "complex128" if is_complex else "float64"
     at = arange(count, dtype="float64", device=device)
     step = (stop - start) / steps
@@ -325,6 +338,18 @@ def linspace(
     if endpoint and (isinstance(count, Size) or count > 1):
         values = where(equal(at, count - 1) & (at > 0), stop, values)
     return astype(values, dtype=dtype)
+
+
+def _counted(start: Any, stop: Any, count: Any, steps: Any, dtype: Any, device: Any) -> Any:
+    """So many numbers from start on, counted as `arange` does; None where it would miscount."""
+    if any(isinstance(given, Size) for given in (start, stop, count)):
+        return None
+    start = float(start)
+    step = (stop - start) / steps
+    end = start + (count - 0.5) * step
+    if step == 0 or not math.isfinite(end) or math.ceil((end - start) / step) != count:
+        return None
+    return arange(start, end, step, dtype=dtype, device=device)
 
 
 @named

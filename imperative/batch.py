@@ -50,5 +50,7 @@ _open = _Open()
 
 def drawing_batches() -> list[Batch]:
     """Those in which each example draws random numbers of its own, the innermost last."""
+    if not _open.batches:
+        return []
     going_on = [reference() for reference in _open.batches]
     return [batch for batch in going_on if batch is not None and batch.draws]

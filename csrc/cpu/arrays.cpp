@@ -6,6 +6,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/tiles.h"
+#include "kernels/kernel_table.h"
 #include "kernels/move.h"
 #include "memory/layout.h"
 #include "op/op.h"
@@ -129,11 +130,11 @@ void assign(const Array& out, const Literal& value) {
   const bool are_few = out.is_contiguous && out.count <= kFew;
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T found = literal_as<T>(value);
-    *reinterpret_cast<T*>(element) = found;
-    if (are_few) std::fill_n(out.as<T>(), out.count, found);
+    *reinterpret_cast<T*>(element) = literal_as<T>(value);
   });
-  if (!are_few) assign(out, Array(out.dtype, {}, element));
+  if (!are_few) return assign(out, Array(out.dtype, {}, element));
+  const auto size = static_cast<int64_t>(size_of(out.dtype));
+  move_kernels(size).rows({out.data, 0, size, element, 0, 0, 1, out.count});
 }
 
 }  // namespace tensorlike

@@ -9,6 +9,7 @@ namespace {
 
 template <class T>
 T scaled(T x, int64_t exponent) {
+  if (exponent == 0) return x;
   const int power = static_cast<int>(std::clamp<int64_t>(exponent, -100000, 100000));
   if constexpr (is_complex<T>) {
     return {std::scalbn(x.re, power), std::scalbn(x.im, power)};

@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
+#include "kernels/kernel_table.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -74,23 +75,29 @@ void fill(const Op& op, Arrays, Arrays outputs, Workspace&) {
   assign(*outputs[0], literal_of(op.attr("fill_value")));
 }
 
+// A whole number as an int64 or a uint64 has it; of another one the part before the point.
+uint64_t whole(const Attr& attr) {
+  const Literal number = literal_of(attr);
+  if (const auto* wide = std::get_if<uint64_t>(&number)) return *wide;
+  return static_cast<uint64_t>(literal_as<int64_t>(number));
+}
+
 void arange(const Op& op, Arrays, Arrays outputs, Workspace&) {
   const Array& out = *outputs[0];
   const ArangeRange range = arange_range(op);
-  visit_dtype(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    // Integers exactly, modulo 2^64 on the way; floats as start + i * step in double, so that
-    // errors do not add up.
-    using Signed = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
-    const Literal first = literal_of(range.start);
-    const bool is_wide = std::holds_alternative<uint64_t>(first);
-    const Wide start = is_wide ? static_cast<Wide>(std::get<uint64_t>(first))
-                               : static_cast<Wide>(literal_as<Signed>(first));
-    const Wide step = static_cast<Wide>(literal_as<Signed>(literal_of(range.step)));
-    for (int64_t i = 0; i < out.count; ++i) {
-      out.as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
-    }
+  const bool is_whole = kind_of(out.dtype) <= Kind::kInteger;
+  Ramp ramp{};
+  if (is_whole) {
+    ramp.whole_start = whole(range.start);
+    ramp.whole_step = whole(range.step);
+  } else {
+    ramp.start = literal_as<double>(literal_of(range.start));
+    ramp.step = literal_as<double>(literal_of(range.step));
+  }
+  const RampKernel kernel = kernel_table().ramps[out.dtype];
+  const auto width = static_cast<int64_t>(size_of(out.dtype));
+  parallel_for(out.count, kMoveGrain, [&](int64_t begin, int64_t end) {
+    kernel(out.data + begin * width, end - begin, begin, ramp);
   });
 }
 

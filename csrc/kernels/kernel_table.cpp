@@ -16,6 +16,7 @@
   TL_PART(columns, ISA)      \
   TL_PART(norms, ISA)        \
   TL_PART(dropout, ISA)      \
+  TL_PART(ramps, ISA)        \
   TL_PART(attention, ISA)    \
   TL_PART(convolutions, ISA) \
   TL_PART(winograd, ISA)     \

@@ -63,6 +63,13 @@ struct NumberLoops {
 using DropoutKernel = void (*)(void* y, const void* x, int64_t n, uint64_t key, int64_t first,
                                uint32_t threshold, double scale);
 
+// out[i] = start + (first + i) * step: of floats in double, of integers modulo 2^64.
+struct Ramp {
+  double start, step;
+  uint64_t whole_start, whole_step;
+};
+using RampKernel = void (*)(void* out, int64_t n, int64_t first, const Ramp& ramp);
+
 // Two dimensions of a strided copy; all strides in bytes.
 struct MoveBlock {
   char* out;
@@ -282,6 +289,7 @@ struct KernelTable {
   ByDType<ColumnPrograms> columns;
   ByDType<NormPrograms> norms;
   ByDType<DropoutKernel> dropout;
+  ByDType<RampKernel> ramps;
   ByDType<AttentionKernels> attention;
   MoveKernels moves[5];  // by log2 of the size: 1, 2, 4, 8, 16 bytes
   // Copies past the caches, if `out` begins a cache line; meanwhile the cache lines from ahead[0],

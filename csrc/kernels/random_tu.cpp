@@ -112,14 +112,20 @@ template <class T>
   return static_cast<double>(static_cast<int64_t>(word) >> 10) * (kPi * 0x1p-53);
 }
 
+// Words are taken apart and numbers put together in loops of their own: only plain loops become
+// vectors.
 void normal32(void* out, int64_t n, RandomStream stream, int64_t first) {
   from_blocks<float>(out, n, stream, first, 4, [](float* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 4; w += 2) {
-        const Pair<float> made = normal_pair(open_uniform(words[w][b]), angle_of(words[w + 1][b]));
-        values[4 * b + w] = made.first;
-        values[4 * b + w + 1] = made.second;
+    float made[kPhiloxWords][kPhiloxBlocks];
+    for (int64_t w = 0; w < 4; w += 2) {
+      for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
+        const Pair<float> pair = normal_pair(open_uniform(words[w][b]), angle_of(words[w + 1][b]));
+        made[w][b] = pair.first;
+        made[w + 1][b] = pair.second;
       }
+    }
+    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
+      for (int64_t w = 0; w < 4; ++w) values[4 * b + w] = made[w][b];
     }
   });
 }

@@ -97,7 +97,8 @@ class Continuous:
             >>> tl.random.Generator(0).uniform((2, 3)).shape
             (2, 3)
         """
-        if isinstance(low, int | float) and isinstance(high, int | float):
+        are_numbers = isinstance(low, int | float) and isinstance(high, int | float)
+        if are_numbers and not high >= low:
             number("uniform", "high", high, least=low)
         u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
@@ -275,13 +276,13 @@ def _floating(bound: Any, dtype: Any) -> Any:
 
 def check_spread(call: str, name: str, value: Any) -> None:
     """A number that stretches what is drawn must not be negative; elements are not looked at."""
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not value >= 0:
         number(call, name, value, least=0)
 
 
 def _is(value: Any, wanted: float) -> bool:
     """Whether it is this very number, so that nothing has to be done."""
-    return isinstance(value, int | float) and value == wanted
+    return type(value) in (int, float) and bool(value == wanted)
 
 
 def _moved(z: Any, mean: TensorLike, std: TensorLike) -> Tensor:

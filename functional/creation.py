@@ -270,8 +270,8 @@ def eye(
         tensor([[0., 1., 0.],
                 [0., 0., 1.]])
     """
-    rows = integer("eye", "n_rows", n_rows, least=0)
-    columns = rows if n_cols is None else integer("eye", "n_cols", n_cols, least=0)
+    rows: Any = integer("eye", "n_rows", n_rows, least=0)
+    columns: Any = rows if n_cols is None else integer("eye", "n_cols", n_cols, least=0)
     k = max(-rows, min(operator.index(k), columns))  # further off there are only zeros
     if isinstance(rows, Size) or isinstance(columns, Size):
         row = reshape(arange(k, rows + k, device=device), (rows, 1))

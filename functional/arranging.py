@@ -90,7 +90,9 @@ def is_several(value: Any) -> TypeGuard[Sequence[Any]]:
 
 def dims_of(shape: Any) -> tuple[int, ...]:
     """The dimensions of a shape, which may be given as one size."""
-    if type(shape) is tuple and all(type(dim) is int for dim in shape):
+    if type(shape) is int:
+        return (shape,)
+    if type(shape) is tuple and {*map(type, shape)} <= {int}:
         return shape
     is_text = isinstance(shape, bytes | bytearray | memoryview)  # whose items are integers, too
     dims = tuple(shape) if is_several(shape) and not is_text else (shape,)

@@ -17,6 +17,7 @@ from .. import _C
 
 _WORD = 2**32 - 1
 _MASK = 2**64 - 1
+_SIGN = 2**63
 FOLD, SPLIT, MORE, SEED = range(4)  # what a new key is for: the fourth word
 
 
@@ -27,7 +28,7 @@ def derived_key(key: int, data: int, purpose: int = FOLD) -> int:
 
 def as_int64(key: int) -> int:
     """The same 64 bits as ops hold them."""
-    return key - 2**64 if key >> 63 else key
+    return key if key < _SIGN else key - _MASK - 1
 
 
 class _Draws:
@@ -87,13 +88,13 @@ class Stream:
                 draws.taken = taken
 
     def _next(self) -> tuple[int, int]:
-        draws = self._now()
-        thread = get_ident()
+        draws, thread = self._now(), get_ident()
         with self._lock:
+            taken = draws.taken
             if thread != draws.thread:
-                draws.thread, draws.since = thread, draws.taken
-            draws.taken += 1
-            return draws.key, draws.taken - 1
+                draws.thread, draws.since = thread, taken
+            draws.taken = taken + 1
+            return draws.key, taken
 
     def take(self) -> tuple[int, int]:
         """The key, an int64, and the counter of the next draw."""

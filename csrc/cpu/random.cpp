@@ -1,8 +1,10 @@
 // Random draws: the elements are split over the pool; each knows its number, so the split changes
 // nothing.
+#include <algorithm>
 #include <limits>
 
 #include "base/blocking.h"
+#include "base/philox.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
 #include "kernels/kernel_table.h"
@@ -87,6 +89,56 @@ void draw_bits(const Op& op, const Array& out, Workspace& workspace) {
             [&](void* part, int64_t n, int64_t first) { kernels.bits(part, n, stream, first); });
 }
 
+// An integer in [0, range), range < 2^32, each as likely as the others (see `integers`): the high
+// word of a product, whose word is drawn again, as attempt after attempt of this element, where the
+// low one is among those refused.
+uint64_t bounded(uint32_t word, uint64_t range, RandomStream stream, int64_t element) {
+  uint64_t product = word * range;
+  if (static_cast<uint32_t>(product) < range) {
+    const uint32_t refused = static_cast<uint32_t>((uint64_t{1} << 32) % range);
+    for (uint32_t attempt = 1; static_cast<uint32_t>(product) < refused; ++attempt) {
+      const auto at = static_cast<uint64_t>(element);
+      product = philox(stream.key, at, attempt, stream.counter).word[0] * range;
+    }
+  }
+  return product >> 32;
+}
+
+// Durstenfeld 1964, "Algorithm 235: random permutation", from the other end: what is next takes the
+// place of one of those before, which goes to the end.
+void shuffled(int64_t* order, int64_t n, RandomStream stream, int64_t first) {
+  constexpr int64_t kDrawn = 256;
+  uint32_t words[kDrawn];
+  const RandomKernels& kernels = kernel_table().random[DType::kUInt32];
+  for (int64_t begin = 0; begin < n; begin += kDrawn) {
+    const int64_t end = std::min(n, begin + kDrawn);
+    kernels.bits(words, end - begin, stream, first + begin);
+    for (int64_t i = begin; i < end; ++i) {
+      const uint64_t j = bounded(words[i - begin], static_cast<uint64_t>(i + 1), stream, first + i);
+      order[i] = order[j];
+      order[j] = i;
+    }
+  }
+}
+
+void draw_orders(const Op& op, const Array& out, Workspace& workspace) {
+  const RandomStream stream = stream_of(op);
+  const int64_t n = out.shape[out.shape.size() - 1];
+  if (n > std::numeric_limits<uint32_t>::max()) {
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("shape"),
+         "must end with less than 2^32 for mode='orders'", said::got(n));
+  }
+  write_as(out, DType::kInt64, workspace, [&](const Array& drawn) {
+    if (n == 0) return;
+    parallel_for(drawn.count / n, std::max<int64_t>(1, kRandomGrain / n),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     shuffled(drawn.as<int64_t>() + row * n, n, stream, row * n);
+                   }
+                 });
+  });
+}
+
 void random(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   const std::string& mode = op.get<std::string>("mode");
@@ -94,6 +146,8 @@ void random(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
     draw_integers(op, out, workspace);
   } else if (mode == "bits") {
     draw_bits(op, out, workspace);
+  } else if (mode == "orders") {
+    draw_orders(op, out, workspace);
   } else {
     draw_floats(op, mode, out, workspace);
   }

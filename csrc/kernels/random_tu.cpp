@@ -18,73 +18,92 @@ constexpr uint32_t kMostAttempts = 1000;
 
 // ---- from blocks --------------------------------------------------------------------------------
 
-// out[0, n) = elements first, ... of what `make(values, words)` gives for kPhiloxBlocks blocks at a
-// time, the elements of a block one after the other.
-template <class T, class Make>
-[[gnu::always_inline]] inline void from_blocks(void* out, int64_t n, RandomStream stream,
-                                               int64_t first, int64_t per_block, Make&& make) {
-  T* y = static_cast<T*>(out);
+// out[0, n) = elements first, ... of what `make(values, words)` gives for kBlocks blocks at a time,
+// the elements of a block one after the other.
+template <class T, int64_t kBlocks, class Make>
+[[gnu::always_inline]] inline void from_so_many_blocks(T* y, int64_t n, RandomStream stream,
+                                                       int64_t first, int64_t per_block,
+                                                       Make& make) {
   int64_t i = 0;
   while (i < n) {
     const int64_t block = (first + i) / per_block;
-    uint32_t words[kPhiloxWords][kPhiloxBlocks];
+    uint32_t words[kPhiloxWords][kBlocks];
     philox_blocks(stream.key, static_cast<uint64_t>(block), stream.counter, words);
-    T values[kPhiloxWords * kPhiloxBlocks];
+    T values[kPhiloxWords * kBlocks];
     make(values, words);
     const int64_t skipped = first + i - block * per_block;
-    const int64_t ready = per_block * kPhiloxBlocks - skipped;
+    const int64_t ready = per_block * kBlocks - skipped;
     const int64_t count = ready < n - i ? ready : n - i;
     std::memcpy(y + i, values + skipped, static_cast<size_t>(count) * sizeof(T));
     i += count;
   }
 }
 
-using Words = const uint32_t (&)[kPhiloxWords][kPhiloxBlocks];
+constexpr int64_t kFewBlocks = 16;  // enough of them for a small result
+
+template <class T, class Make>
+[[gnu::always_inline]] inline void from_blocks(void* out, int64_t n, RandomStream stream,
+                                               int64_t first, int64_t per_block, Make&& make) {
+  T* y = static_cast<T*>(out);
+  if (n <= per_block * kFewBlocks) {
+    from_so_many_blocks<T, kFewBlocks>(y, n, stream, first, per_block, make);
+  } else {
+    from_so_many_blocks<T, kPhiloxBlocks>(y, n, stream, first, per_block, make);
+  }
+}
+
+template <int64_t kBlocks>
+using Words = const uint32_t (&)[kPhiloxWords][kBlocks];
 
 [[gnu::always_inline]] inline uint64_t joined(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
 
 void bits32(void* out, int64_t n, RandomStream stream, int64_t first) {
-  from_blocks<uint32_t>(out, n, stream, first, 4, [](uint32_t* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 4; ++w) values[4 * b + w] = words[w][b];
-    }
-  });
+  from_blocks<uint32_t>(out, n, stream, first, 4,
+                        []<int64_t kBlocks>(uint32_t* values, Words<kBlocks> words) {
+                          for (int64_t b = 0; b < kBlocks; ++b) {
+                            for (int64_t w = 0; w < 4; ++w) values[4 * b + w] = words[w][b];
+                          }
+                        });
 }
 
 void bits64(void* out, int64_t n, RandomStream stream, int64_t first) {
-  from_blocks<uint64_t>(out, n, stream, first, 2, [](uint64_t* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 2; ++w)
-        values[2 * b + w] = joined(words[2 * w][b], words[2 * w + 1][b]);
-    }
-  });
+  from_blocks<uint64_t>(out, n, stream, first, 2,
+                        []<int64_t kBlocks>(uint64_t* values, Words<kBlocks> words) {
+                          for (int64_t b = 0; b < kBlocks; ++b) {
+                            for (int64_t w = 0; w < 2; ++w)
+                              values[2 * b + w] = joined(words[2 * w][b], words[2 * w + 1][b]);
+                          }
+                        });
 }
 
 void uniform32(void* out, int64_t n, RandomStream stream, int64_t first, int bits) {
   const int shift = 32 - bits;
   const float unit = 1.0F / static_cast<float>(int64_t{1} << bits);
-  from_blocks<float>(out, n, stream, first, 4, [=](float* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 4; ++w) {
-        values[4 * b + w] = static_cast<float>(static_cast<int32_t>(words[w][b] >> shift)) * unit;
-      }
-    }
-  });
+  from_blocks<float>(
+      out, n, stream, first, 4, [=]<int64_t kBlocks>(float* values, Words<kBlocks> words) {
+        for (int64_t b = 0; b < kBlocks; ++b) {
+          for (int64_t w = 0; w < 4; ++w) {
+            values[4 * b + w] =
+                static_cast<float>(static_cast<int32_t>(words[w][b] >> shift)) * unit;
+          }
+        }
+      });
 }
 
 void uniform64(void* out, int64_t n, RandomStream stream, int64_t first, int bits) {
   const int shift = 64 - bits;
   const double unit = 1.0 / static_cast<double>(int64_t{1} << bits);
-  from_blocks<double>(out, n, stream, first, 2, [=](double* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 2; ++w) {
-        const uint64_t word = joined(words[2 * w][b], words[2 * w + 1][b]);
-        values[2 * b + w] = static_cast<double>(static_cast<int64_t>(word >> shift)) * unit;
-      }
-    }
-  });
+  from_blocks<double>(
+      out, n, stream, first, 2, [=]<int64_t kBlocks>(double* values, Words<kBlocks> words) {
+        for (int64_t b = 0; b < kBlocks; ++b) {
+          for (int64_t w = 0; w < 2; ++w) {
+            const uint64_t word = joined(words[2 * w][b], words[2 * w + 1][b]);
+            values[2 * b + w] = static_cast<double>(static_cast<int64_t>(word >> shift)) * unit;
+          }
+        }
+      });
 }
 
 // Box and Muller 1958: a point in the plane has an exponential squared radius and any angle.
@@ -115,30 +134,33 @@ template <class T>
 // Words are taken apart and numbers put together in loops of their own: only plain loops become
 // vectors.
 void normal32(void* out, int64_t n, RandomStream stream, int64_t first) {
-  from_blocks<float>(out, n, stream, first, 4, [](float* values, Words words) {
-    float made[kPhiloxWords][kPhiloxBlocks];
-    for (int64_t w = 0; w < 4; w += 2) {
-      for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-        const Pair<float> pair = normal_pair(open_uniform(words[w][b]), angle_of(words[w + 1][b]));
-        made[w][b] = pair.first;
-        made[w + 1][b] = pair.second;
-      }
-    }
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      for (int64_t w = 0; w < 4; ++w) values[4 * b + w] = made[w][b];
-    }
-  });
+  from_blocks<float>(out, n, stream, first, 4,
+                     []<int64_t kBlocks>(float* values, Words<kBlocks> words) {
+                       float made[kPhiloxWords][kBlocks];
+                       for (int64_t w = 0; w < 4; w += 2) {
+                         for (int64_t b = 0; b < kBlocks; ++b) {
+                           const Pair<float> pair =
+                               normal_pair(open_uniform(words[w][b]), angle_of(words[w + 1][b]));
+                           made[w][b] = pair.first;
+                           made[w + 1][b] = pair.second;
+                         }
+                       }
+                       for (int64_t b = 0; b < kBlocks; ++b) {
+                         for (int64_t w = 0; w < 4; ++w) values[4 * b + w] = made[w][b];
+                       }
+                     });
 }
 
 void normal64(void* out, int64_t n, RandomStream stream, int64_t first) {
-  from_blocks<double>(out, n, stream, first, 2, [](double* values, Words words) {
-    for (int64_t b = 0; b < kPhiloxBlocks; ++b) {
-      const Pair<double> made = normal_pair(open_uniform(joined(words[0][b], words[1][b])),
-                                            angle_of(joined(words[2][b], words[3][b])));
-      values[2 * b] = made.first;
-      values[2 * b + 1] = made.second;
-    }
-  });
+  from_blocks<double>(
+      out, n, stream, first, 2, []<int64_t kBlocks>(double* values, Words<kBlocks> words) {
+        for (int64_t b = 0; b < kBlocks; ++b) {
+          const Pair<double> made = normal_pair(open_uniform(joined(words[0][b], words[1][b])),
+                                                angle_of(joined(words[2][b], words[3][b])));
+          values[2 * b] = made.first;
+          values[2 * b + 1] = made.second;
+        }
+      });
 }
 
 // ---- drawn until accepted -----------------------------------------------------------------------

@@ -27,11 +27,26 @@ void check_integers(const Op& op) {
   }
 }
 
+bool is_of_integers(const std::string& mode) {
+  return mode == "integers" || mode == "bits" || mode == "orders";
+}
+
+// Of the orders of so many numbers, which a dtype must hold.
+void check_orders(const Op& op, const Dims& shape, DType dtype) {
+  if (shape.empty()) {
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("shape"),
+         "must have a dimension for mode='orders'", said::got("()"));
+  }
+  if (shape[shape.size() - 1] > 0) check_literal(shape[shape.size() - 1] - 1, dtype);
+}
+
 // The dtype where none is asked for, once the mode and what belongs to it are right.
 DType default_of(const Op& op, const std::string& mode, DType dtype) {
   const Kind kind = kind_of(dtype);
   if (mode == "integers") {
     check_integers(op);
+    if (kind == Kind::kInteger) return DType::kInt64;
+  } else if (mode == "orders") {
     if (kind == Kind::kInteger) return DType::kInt64;
   } else if (mode == "bits") {
     if (kind == Kind::kInteger) return DType::kUInt64;
@@ -45,21 +60,22 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
     if (kind == Kind::kFloating) return DType::kFloat32;
   }
   fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"), "must be ",
-       mode == "integers" || mode == "bits" ? "integer" : "real floating-point", " for mode='",
-       mode, "'", said::got(name_of(dtype)), said::fix("cast the result"));
+       is_of_integers(mode) ? "integer" : "real floating-point", " for mode='", mode, "'",
+       said::got(name_of(dtype)), said::fix("cast the result"));
 }
 
 Specs infer_random(const Op& op, Inputs) {
   const std::string& mode = op.get<std::string>("mode");
-  const bool is_whole = mode == "integers" || mode == "bits";
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
   const DType usual = default_of(op, mode,
-                                 given != nullptr ? *given
-                                 : is_whole       ? DType::kInt64
-                                                  : DType::kFloat32);
+                                 given != nullptr       ? *given
+                                 : is_of_integers(mode) ? DType::kInt64
+                                                        : DType::kFloat32);
   const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
   inferred_count(shape);
-  return Specs(1, Spec{given != nullptr ? *given : usual, shape});
+  const DType dtype = given != nullptr ? *given : usual;
+  if (mode == "orders") check_orders(op, shape, dtype);
+  return Specs(1, Spec{dtype, shape});
 }
 
 constexpr std::pair<std::string_view, InferRule> kRandomRules[] = {

@@ -15,7 +15,9 @@ from ...imperative import Tensor, TensorLike, native
 @native
 def random_draw(
     shape: int | Sequence[int],
-    mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"] = "uniform",
+    mode: Literal[
+        "uniform", "normal", "truncated_normal", "integers", "bits", "orders"
+    ] = "uniform",
     dtype: object = None,
     key: int = 0,
     counter: int = 0,
@@ -28,9 +30,10 @@ def random_draw(
     Args:
         shape: the shape of the result.
         mode: 'uniform' in [0, 1), 'normal' with the mean 0 and the variance 1, 'truncated_normal'
-            between low and high, 'integers' from low up to high, which is not reached, or 'bits',
-            all of them random.
-        dtype: the dtype; None is float32, int64 for integers, uint64 for bits.
+            between low and high, 'integers' from low up to high, which is not reached, 'bits', all
+            of them random, or 'orders' of the integers below the last size, each as likely as the
+            others.
+        dtype: the dtype; None is float32, int64 for integers and orders, uint64 for bits.
         key: the key of the generator.
         counter: the number of the draw under this key, less than 2^32.
         low: the lower bound.

@@ -12,7 +12,6 @@ from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..batched_draws import drawn, drawn_from
 from ..generated import (
     argmax,
-    argsort,
     astype,
     broadcast_to,
     cumulative_sum,
@@ -264,8 +263,8 @@ class Draws(Continuous):
         x[...] = self.permutation(x, axis=axis)
 
     def _order(self, size: int) -> Tensor:
-        """The positions in the order of random bits, which hardly ever are equal."""
-        return argsort(drawn(random_draw, (size,), mode="bits", **self._take()))
+        order: Tensor = drawn(random_draw, (size,), mode="orders", **self._take())
+        return order
 
 
 def _categories(call: str, given: Any, axis: int = -1) -> Any:

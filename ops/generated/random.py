@@ -16,9 +16,10 @@ class Random(OpBase, native="Random"):
     Args:
         shape: the shape of the result.
         mode: 'uniform' in [0, 1), 'normal' with the mean 0 and the variance 1, 'truncated_normal'
-            between low and high, 'integers' from low up to high, which is not reached, or 'bits',
-            all of them random.
-        dtype: the dtype; None is float32, int64 for integers, uint64 for bits.
+            between low and high, 'integers' from low up to high, which is not reached, 'bits', all
+            of them random, or 'orders' of the integers below the last size, each as likely as the
+            others.
+        dtype: the dtype; None is float32, int64 for integers and orders, uint64 for bits.
         key: the key of the generator.
         counter: the number of the draw under this key, less than 2^32.
         low: the lower bound.
@@ -38,7 +39,7 @@ class Random(OpBase, native="Random"):
 
     __slots__ = ()
     shape: tuple[int, ...]
-    mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"]
+    mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits", "orders"]
     dtype: object
     key: int
     counter: int
@@ -52,7 +53,9 @@ class Random(OpBase, native="Random"):
             self,
             *,
             shape: tuple[int, ...],
-            mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"] = "uniform",
+            mode: Literal[
+                "uniform", "normal", "truncated_normal", "integers", "bits", "orders"
+            ] = "uniform",
             dtype: object = None,
             key: int = 0,
             counter: int = 0,

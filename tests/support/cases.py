@@ -209,6 +209,8 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
         ([(0, 3)], {"axes": (1,), "kind": "c2r", "n": 5})],
     "random_draw": [([], {"shape": (3, 500), "key": -3, "counter": 2**32 - 1, "dtype": tl.float64}),
                     ([], {"shape": (7,), "mode": "bits", "key": 2**63 - 1}),
+                    ([], {"shape": (3, 700), "mode": "orders", "key": 9}),
+                    ([], {"shape": (4, 0), "mode": "orders"}),
                     ([], {"shape": (0, 2)}), ([], {"shape": (), "key": 5})],
     "random_from": [([()], {"mode": "poisson"}), ([(0, 3)], {"mode": "poisson"})],
     "qr": [([(2, 4, 3)], {}), ([(3, 5)], {}), ([(3, 3)], {"mode": "complete"}), ([(0, 2)], {})],

@@ -57,6 +57,10 @@ def _drawn(site: Site, mode: str, shape: Sequence[Number], dtype: _C.dtype) -> s
         high, low = (_whole(site, shape, 2**32, _C.uint64) for _ in range(2))
         shifted = graph.one("Mul", high, graph.constant(2**32, "uint64"))
         return graph.one("Add", shifted, low)
+    if mode == "orders":  # that of random numbers
+        keys = _plain(site, "RandomUniform", shape, _C.float32)
+        order = graph.node("TopK", [keys, graph.ints(shape[-1:])], 2, axis=-1)[1]
+        return graph.cast(order, _C.int64, dtype)
     low, high = site.known("low"), site.known("high")
     if mode == "integers":
         if high - low > EXACT or max(abs(low), abs(high)) > EXACT:

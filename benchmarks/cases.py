@@ -31,7 +31,7 @@ class Case:
         given: forms of the peers that write into memory that they are given; told beside, since
             ours returns fresh results.
         exact: the results, of float64, that all are checked against; else those of the first peer.
-        tolerance: how far results may be off; infinity, where each draws its own: shapes alone count.
+        tolerance: how far results may be off; infinity where each draws its own numbers.
         describe: more words for the name, of the measured times.
     """
 

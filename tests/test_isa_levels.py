@@ -29,13 +29,15 @@ REPRESENTATIVE = [
     "functional/test_operands_in_steps.py",
     "functional/test_divided_integers.py",
     "functional/test_counted_numbers.py",
+    "functional/test_batches_of_small_products.py",
 ]
 PICK = (
     "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes "
     "or depthwise_results or half_products or padding_left_out "
     "or rows_of_any_length or rows_of_any_width or what_the_definition_gives or of_a_short_row "
     "or few_columns or in_rows_are or the_first_k_are or every_table or columns_of_any_number "
-    "or copies_of_every_step or every_number_of_two_bytes or are_counted"
+    "or copies_of_every_step or every_number_of_two_bytes or are_counted "
+    "or those_one_by_one"
 )
 
 

@@ -57,6 +57,20 @@ int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, co
   return offset;
 }
 
+// How far the matrices of a batch are from each other, where that is the same everywhere.
+std::optional<int64_t> even_step(const Dims& common, const Matrix& x) {
+  if (element_count(x.batch_shape) == 1) return 0;
+  if (!(x.batch_shape == common)) return {};
+  int64_t step = 0, next = 0;  // of the innermost dimension; of the one that is looked at
+  for (size_t i = common.size(); i-- > 0;) {
+    if (common[i] == 1) continue;
+    if (step == 0) step = next = x.batch_strides[i];
+    if (step == 0 || x.batch_strides[i] != next) return {};
+    next *= common[i];
+  }
+  return step;
+}
+
 // What is done to the rows of a product: a bias is added, a scalar function applied; sums of
 // numbers of 16 bits become such. The bias is seen through the product's shape; along a row it is
 // contiguous.
@@ -172,6 +186,19 @@ void multiply(const T* a, const T* b, SumOf<T>* out, const Product& x, const Fin
     return;
   }
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(5e5 / work));
+  if constexpr (std::is_floating_point_v<T>) {
+    const auto left = even_step(x.batch, x.left), right = even_step(x.batch, x.right);
+    if (finish.is_none() && left && right) {
+      parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+        gemm_batch<T>(
+            end - begin, {*left, *right, size}, x.left.rows, columns, x.left.columns,
+            {a + begin * *left, x.left.row_stride, x.left.column_stride, nullptr, x.left.forms},
+            {b + begin * *right, x.right.column_stride, x.right.row_stride, nullptr, x.right.forms},
+            out + begin * size);
+      });
+      return;
+    }
+  }
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     ScratchLoan loan(t_sums);
     SumOf<T>* const sums = kIsHalf ? loan.reserve<SumOf<T>>(size) : nullptr;

@@ -179,6 +179,25 @@ void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOp
                       {m, n, k, operand(a), operand(b), c, c_row_stride, epilogue, accumulate});
 }
 
+template <class T>
+void gemm_batch(int64_t count, const BatchSteps& step, int64_t m, int64_t n, int64_t k,
+                const GemmOperand<T>& a, const GemmOperand<T>& b, T* c) {
+  static const detail::GemmTable& table = detail::gemm_table(isa());
+  const detail::Problem<T> first = {
+      m, n, k, {a.data, a.lane_stride, a.k_stride}, {b.data, b.lane_stride, b.k_stride}, c, n};
+  if (detail::multiply_small_ones(detail::kernels_of<T>(table), first, count, step)) return;
+  for (int64_t i = 0; i < count; ++i) {
+    GemmOperand<T> left = a, right = b;
+    left.data += i * step.a;
+    right.data += i * step.b;
+    gemm<T>(m, n, k, left, right, c + i * step.c, n, false);
+  }
+}
+template void gemm_batch<float>(int64_t, const BatchSteps&, int64_t, int64_t, int64_t,
+                                const GemmOperand<float>&, const GemmOperand<float>&, float*);
+template void gemm_batch<double>(int64_t, const BatchSteps&, int64_t, int64_t, int64_t,
+                                 const GemmOperand<double>&, const GemmOperand<double>&, double*);
+
 #define TL_INSTANTIATE(T)                                                                        \
   template void gemm<T>(int64_t, int64_t, int64_t, const GemmOperand<T>&, const GemmOperand<T>&, \
                         SumOf<T>*, int64_t, bool, Epilogue);

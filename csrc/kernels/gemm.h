@@ -73,6 +73,17 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b,
           SumOf<T>* c, int64_t c_row_stride, bool accumulate, Epilogue epilogue = {});
 
+// How far the operands of a product, and its result, are behind those of the one before.
+struct BatchSteps {
+  int64_t a, b, c;
+};
+
+// c[i] = a[i] @ b[i] for i < count, as `gemm` gives each, whose rows follow each other. For float
+// and double.
+template <class T>
+void gemm_batch(int64_t count, const BatchSteps& step, int64_t m, int64_t n, int64_t k,
+                const GemmOperand<T>& a, const GemmOperand<T>& b, T* c);
+
 namespace detail {
 
 // What is asked for while a tile is multiplied: for each step along k a row as wide as the tile,

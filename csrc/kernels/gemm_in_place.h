@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "base/pool.h"
+#include "base/small_vector.h"
 #include "kernels/gemm_part.h"
 
 namespace tensorlike {
@@ -223,23 +224,86 @@ bool is_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
          (kernels.reads_partial_b || x.n % kernels.lanes == 0);
 }
 
+// One tile of a small product.
 template <class T>
-void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  for (int64_t column = 0; column < x.n;) {
-    const int width = width_for(kernels, x.m, x.n - column);
-    const int64_t columns = std::min(kernels.lanes << width, x.n - column);
-    const Split rows = split_at_most(x.m, kernels.max_rows[width]);
-    for (int64_t i = 0; i < rows.count; ++i) {
-      const int64_t row = rows.begin(i);
-      const T* const b = x.b.at(column, 0);
-      kernels.tile[width][1][rows.size(i) - 1](
-          x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, b, x.b.k_stride,
-          rows_ahead(b, x.b.k_stride, rows.size(i)), x.c + row * x.c_row + column, x.c_row, columns,
-          false);
+struct SmallTile {
+  typename GemmKernels<T>::Tile multiply;
+  int64_t row, rows, column, columns;
+
+  void operator()(const Problem<T>& x, const Ahead<T>& ahead) const {
+    multiply(x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, x.b.at(column, 0), x.b.k_stride,
+             ahead, x.c + row * x.c_row + column, x.c_row, columns, false);
+  }
+};
+
+// Calls f with each of them.
+template <class T, class F>
+void each_small_tile(const GemmKernels<T>& kernels, int64_t m, int64_t n, F&& f) {
+  for (int64_t column = 0; column < n;) {
+    const int width = width_for(kernels, m, n - column);
+    const int64_t columns = std::min(kernels.lanes << width, n - column);
+    const Split split = split_at_most(m, kernels.max_rows[width]);
+    for (int64_t i = 0; i < split.count; ++i) {
+      const int64_t rows = split.size(i);
+      f(SmallTile<T>{kernels.tile[width][1][rows - 1], split.begin(i), rows, column, columns});
     }
     column += columns;
   }
+}
+
+template <class T>
+void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  each_small_tile(kernels, x.m, x.n, [&](const SmallTile<T>& tile) {
+    tile(x, rows_ahead(x.b.at(tile.column, 0), x.b.k_stride, tile.rows));
+  });
   x.epilogue(0, x.m, 0, x.n);
+}
+
+// Whether a small product by itself would have its b packed and be multiplied by tiles.
+template <class T>
+bool is_packed_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
+  return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.m > 1 &&
+         !(x.b.k_stride == 1 && has_dots(kernels, x));
+}
+
+// Many small products of one shape, the operands of each `step` elements behind those of the one
+// before: their tiles are found once, and nothing is asked for ahead, which the processor does by
+// itself where products follow each other. False: another way suits the shape.
+template <class T>
+bool multiply_small_ones(const GemmKernels<T>& kernels, Problem<T> x, int64_t count,
+                         const BatchSteps& step) {
+  const double work =
+      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  if (work == 0 || is_turned(kernels, x)) return false;
+  const bool is_in_place = is_small(kernels, x, work);
+  if (!is_in_place && work <= kTinyWork) {
+    for (int64_t i = 0; i < count; ++i) {
+      multiply_tiny(x);
+      x.a.data += step.a;
+      x.b.data += step.b;
+      x.c += step.c;
+    }
+    return true;
+  }
+  if (!is_in_place && !is_packed_small(kernels, x, work)) return false;
+  SmallVector<SmallTile<T>, 8> tiles;
+  each_small_tile(kernels, x.m, x.n, [&](const SmallTile<T>& tile) { tiles.push_back(tile); });
+  ScratchLoan buffer(t_buffer_b);
+  const int64_t row = ceil_div(x.n, kernels.lanes) * kernels.lanes;
+  T* const packed = is_in_place ? nullptr : buffer.reserve<T>(row * x.k);
+  const Operand<T> b = x.b;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_in_place) {
+      x.b.data = b.data + i * step.b;
+    } else if (i == 0 || step.b != 0) {
+      kernels.pack(packed, row, b.data + i * step.b, b.lane_stride, b.k_stride, x.n, x.k);
+      x.b = {packed, 1, row};
+    }
+    for (const SmallTile<T>& tile : tiles) tile(x, {x.b.at(tile.column, 0), x.b.k_stride});
+    x.a.data += step.a;
+    x.c += step.c;
+  }
+  return true;
 }
 
 // The ways around packing. False: none of them suits the shape.

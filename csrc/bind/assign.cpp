@@ -1,13 +1,10 @@
 // Assignment to a Tensor and to its parts: an op makes the new value, in the memory of the old one
 // where nobody else holds that, and the wrapper gets it.
-#include <algorithm>
-
-#include "bind/made_ops.h"
+#include "bind/keys.h"
 #include "bind/objects.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "engine/engine.h"
-#include "op/index.h"
 
 namespace tensorlike::bind {
 
@@ -79,6 +76,8 @@ Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> 
   return launch(op, {pointers.data(), pointers.size()}, donated, 2)[0];
 }
 
+}  // namespace
+
 void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args) {
   Ref<Value> result = launch_over(self, op, args);
   if (!result) {
@@ -87,6 +86,8 @@ void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args
   }
   assign(self, std::move(result));
 }
+
+namespace {
 
 // What the hook says is to be done: (function, {attribute: value}, arguments).
 void replace_by_call(PyObject* self, PyObject* call) {
@@ -106,15 +107,6 @@ void replace_by_call(PyObject* self, PyObject* call) {
 
 }  // namespace
 
-Ref<Op> index_op(bool is_set, std::vector<int64_t> items) {
-  static const Function* const taken = registry().find_function("subtensor");
-  static const Function* const set = registry().find_function("set_subtensor");
-  return (is_set ? set : taken)->make_op({std::move(items)});
-}
-
-// Of the last keys.
-static auto& known_places = *new MadeOps;
-
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_status([&] {
     if (value == nullptr) {
@@ -127,71 +119,19 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
                    Py_TYPE(self)->tp_name);
       throw PythonError();
     }
-    PyObject* args[] = {self, value};
-    // A program with sizes that are not known is told of the numbers in keys.
-    const bool may_be_known = live_witnesses == 0;
-    if (const Ref<Op> known = may_be_known ? known_places.find({&key, 1}).op : nullptr) {
-      assign_result(self, *known, args);
-      return;
-    }
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items)) {
+      if (set_by_tensor(self, key, value)) return;
       PyObject* all[] = {self, key, value};
       const DeviceScope scope(device_of(self));  // for what the key and the value become
       Object call = own(PyObject_Vectorcall(hooks.setitem, all, 3, nullptr));
       replace_by_call(self, call.get());
       return;
     }
-    const Ref<Op> op = index_op(true, std::move(items));
-    if (may_be_known) known_places.keep({&key, 1}, op);
+    const Ref<Op> op = index_op(true, items);
+    PyObject* args[] = {self, value};
     assign_result(self, *op, args);
   });
-}
-
-bool parse_items(PyObject* key, std::vector<int64_t>& items) {
-  const bool is_tuple = PyTuple_Check(key) != 0;
-  const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1;
-  bool has_ellipsis = false;
-  auto bound = [](PyObject* object) {
-    if (object == Py_None) return kNoBound;
-    if (is_size(object)) return number_of_size(object);
-    Object index = own(PyNumber_Index(object));
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    if (overflow != 0) return overflow > 0 ? kMost : -kMost;
-    if (live_witnesses > 0) note_written(value);
-    return value == kNoBound ? -kMost : static_cast<int64_t>(value);
-  };
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = is_tuple ? PyTuple_GET_ITEM(key, i) : key;
-    auto add = [&](ItemKind kind, int64_t start, int64_t stop, int64_t step) {
-      items.insert(items.end(), {static_cast<int64_t>(kind), start, stop, step});
-    };
-    if (item == Py_None) {
-      add(ItemKind::kNewAxis, 0, 0, 0);
-    } else if (item == Py_Ellipsis) {
-      if (has_ellipsis) {
-        fail(ErrorKind::kIndex, said::op("index"), "an index can only have one ellipsis ('...').");
-      }
-      has_ellipsis = true;
-      add(ItemKind::kEllipsis, 0, 0, 0);
-    } else if (PySlice_Check(item)) {
-      const auto* slice = reinterpret_cast<PySliceObject*>(item);
-      const int64_t step = bound(slice->step);
-      if (step == 0) fail(ErrorKind::kIndex, said::op("index"), "a slice's step must not be 0.");
-      add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
-    } else if (PyLong_CheckExact(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else if (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor_like(item) &&
-               !PySequence_Check(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace tensorlike::bind

@@ -5,7 +5,7 @@
 #include "bind/beyond_half.h"
 #include "bind/elements.h"
 #include "bind/expressions.h"
-#include "bind/made_ops.h"
+#include "bind/keys.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "dispatch/power.h"
@@ -258,21 +258,17 @@ PyObject* as_index(PyObject* self) {
   return nullptr;
 }
 
-// Of the last keys.
-auto& known_keys = *new MadeOps;
-
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    if (const Ref<Op> known = known_keys.find({&key, 1}).op) return apply_to_one(*known, self);
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items)) {
+      if (PyObject* const found = get_by_tensor(self, key)) return found;
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
       PyObject* args[] = {self, key};
       const DeviceScope scope(device_of(self));  // for what the key becomes
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
-    const Ref<Op> op = index_op(false, std::move(items));
-    known_keys.keep({&key, 1}, op);
+    const Ref<Op> op = index_op(false, items);
     return apply_to_one(*op, self);
   });
 }
@@ -280,10 +276,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 // index_op(key): the op that x[key] is, of a key that is integers, slices, None and an ellipsis.
 PyObject* index_op_of(PyObject*, PyObject* key) {
   return guarded([&] {
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items))
       fail(ErrorKind::kIndex, said::op("index_op"), "a plain key is needed");
-    return from_op(*index_op(false, std::move(items)));
+    return from_op(*index_op(false, items));
   });
 }
 

@@ -305,6 +305,11 @@ class Tensor(ShapedMethods):
             raise TypeError("iteration over a zero-dimensional tensor")
         return (self[i] for i in range(self.shape[0]))
 
+    def __contains__(self, value: TensorLike) -> bool:
+        """Whether an element is equal to the value."""
+        found: Any = self == value
+        return bool(found.any() if isinstance(found, _C.TensorBase) else found)
+
     def __copy__(self) -> Tensor:
         """Another wrapper around the same value."""
         return self.alias()

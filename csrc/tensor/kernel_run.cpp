@@ -80,10 +80,11 @@ bool is_ours(const RawTensor& x, int64_t holds) {
   return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned();
 }
 
-uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
+uint32_t reusable(const Op& op, RawArgs inputs, uint32_t donated, int64_t holds) {
   uint32_t found = 0;
   for (size_t i = 0; donated != 0 && i < std::min(inputs.size(), kMostInSet); ++i) {
-    if (has_argument(donated, i) && is_ours(*inputs[i], holds)) found |= argument_bit(i);
+    const bool is_free = has_argument(donated, i) && is_ours(*inputs[i], holds);
+    if (is_free && may_overwrite(op, inputs, i)) found |= argument_bit(i);
   }
   return found;
 }
@@ -146,7 +147,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
   Values results;
   const SmallVector<const Array*, 12> pointers(inputs.begin(), inputs.end());
   const Arrays arrays(pointers.data(), pointers.size());
-  const uint32_t available = reusable(inputs, donated, holds);
+  const uint32_t available = reusable(op, inputs, donated, holds);
   if (available == 0) {
     for (const Spec& spec : specs) results.push_back(empty_result(op, arrays, spec));
     return results;

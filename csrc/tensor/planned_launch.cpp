@@ -62,7 +62,7 @@ bool launch_planned(const Op& op, RawArgs inputs, Arrays arrays, uint32_t donate
     is_view = !plan.views.empty();
     is_direct = plan.is_direct;
     for (const View& view : plan.views) results.push_back(seen_through(*inputs[0], view));
-    uint32_t available = is_view ? 0 : reusable(inputs, donated, holds);
+    uint32_t available = is_view ? 0 : reusable(op, inputs, donated, holds);
     for (size_t k = 0; !is_view && k < plan.results.size(); ++k) {
       results.push_back(place(plan, k, inputs, available));
     }

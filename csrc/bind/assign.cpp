@@ -5,6 +5,9 @@
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "engine/engine.h"
+#include "tensor/creation.h"
+#include "tensor/kernel_run.h"
+#include "tensor/small_assignment.h"
 
 namespace tensorlike::bind {
 
@@ -51,6 +54,47 @@ Ref<Value> plain_operand(PyObject* object, Value& like) {
   if (!is_tensor_like(object)) return lift_operand(object, like);
   const bool is_plain = is_own_wrapper(Py_TYPE(object)) || Py_TYPE(object) == types.raw_tensor;
   return is_plain ? Ref<Value>(value_of(object)) : nullptr;
+}
+
+// A number as an element of the dtype; false where it is none, or makes the result of another one.
+bool to_element(PyObject* object, DType dtype, char* element) {
+  if (!PyFloat_CheckExact(object) && !PyLong_CheckExact(object) && !PyBool_Check(object)) {
+    return false;
+  }
+  Literal literal;
+  to_literal(object, literal);
+  const Kind kind = kind_of(literal);
+  if (is_wide_integer(object, literal) || literal_dtype(kind, dtype) != dtype) return false;
+  check_literal(literal, dtype);
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *reinterpret_cast<T*>(element) = literal_as<T>(literal);
+  });
+  return true;
+}
+
+// Whether the value could be written into what the wrapper holds, which it alone has: what comes of
+// a launch over that memory, in fewer steps.
+bool write_part(PyObject* self, const Op& op, PyObject* value) {
+  Value* const target = writable(self);
+  const bool is_plain =
+      target->tag == Value::kRaw && op.cls.plain.load(std::memory_order_relaxed) &&
+      dispatcher().is_wrapper_plain() && apply_creation.load(std::memory_order_relaxed) == nullptr;
+  if (!is_plain || !may_donate(self)) return false;
+  auto& x = *static_cast<RawTensor*>(target);
+  if (x.pending || !is_ours(x, 1)) return false;
+  if (is_plain_tensor(value)) {
+    if (value_of(value)->tag != Value::kRaw) return false;
+    const auto& given = *static_cast<RawTensor*>(value_of(value));
+    const bool is_itself = &given == &x;  // it would be read while it is written
+    if (is_itself || given.pending || !assign_small(op, x, given)) return false;
+  } else {
+    alignas(16) char element[16];
+    if (!to_element(value, x.dtype, element)) return false;
+    if (!assign_small(op, x, Array(x.dtype, {}, element))) return false;
+  }
+  assign(self, Ref<Value>(target));
+  return true;
 }
 
 // The new value, if the op could be launched at once; null where dispatch has to see it.
@@ -129,6 +173,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       return;
     }
     const Ref<Op> op = index_op(true, items);
+    if (write_part(self, *op, value)) return;
     PyObject* args[] = {self, value};
     assign_result(self, *op, args);
   });

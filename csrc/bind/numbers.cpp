@@ -11,6 +11,7 @@
 #include "dispatch/power.h"
 #include "engine/engine.h"
 #include "tensor/body.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -147,10 +148,12 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
       const Ref<Value> x(target);
       const Ref<Value> y = is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));
       if (y->tag == Value::kRaw) {
-        const Dims& shape = static_cast<RawTensor*>(target)->shape;
+        const auto& x_raw = *static_cast<RawTensor*>(target);
+        const Dims& shape = x_raw.shape;
         Value* args[] = {x.get(), y.get()};
         // Held by the wrapper (or its tracer) and by x.
-        result = may_donate(self) ? launch(op, args, 1, 2)[0] : apply_one(op, args);
+        const bool is_alone = may_donate(self) && !x_raw.pending && is_ours(x_raw, 2);
+        result = is_alone ? launch(op, args, 1, 2)[0] : apply_one(op, args);
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, said::op(op.name()), "an in-place operation keeps the shape ",
                to_string(shape),

@@ -31,6 +31,10 @@ def set_own_part(x: Any, v: Any) -> None:
     x[1:] = x[:-1]
 
 
+def turn_around(x: Any, v: Any) -> None:
+    x[::-1] = x
+
+
 def add_to_part(x: Any, v: Any) -> None:
     x[1:3] += v[1:3]
 
@@ -56,9 +60,10 @@ def add_itself(x: Any, v: Any) -> None:
 
 
 WAYS: list[Callable[[Any, Any], None]] = [
-    set_number, set_part, set_whole, set_own_part, add_to_part, set_rows, set_where, add_number,
-    multiply, add_itself,
+    set_number, set_part, set_whole, set_own_part, turn_around, add_to_part, set_rows,
+    set_where, add_number, multiply, add_itself,
 ]  # fmt: skip
+READ_WHAT_THEY_WRITE = [set_own_part, turn_around, add_itself]
 SHAPES = [(4,), (4, 3), (4, 1), (4, 2, 5), (4, 700)]
 
 
@@ -109,7 +114,7 @@ def test_values_are_numpys_and_what_is_held_stays(
                 np.testing.assert_array_equal(x.numpy(), array)
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way not in (set_own_part, add_itself)])
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in READ_WHAT_THEY_WRITE])
 def test_memory_that_nobody_else_holds_is_kept(way: Callable[[Any, Any], None]) -> None:
     rng = random.Random(1)
     for shape in SHAPES:
@@ -143,8 +148,11 @@ def test_tapes_keep_what_they_have_recorded(way: Callable[[Any, Any], None]) -> 
     assert slope == pytest.approx((wanted * direction).sum().item(), rel=1e-4)
 
 
+@pytest.mark.parametrize("width", [3, 30000])
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not set_where])
-def test_traced_functions_and_batches_assign_as_others_do(way: Callable[[Any, Any], None]) -> None:
+def test_traced_functions_and_batches_assign_as_others_do(
+    way: Callable[[Any, Any], None], width: int
+) -> None:
     def step(x: Any, v: Any) -> Any:
         y = x + 0.0
         way(y, v)
@@ -153,7 +161,7 @@ def test_traced_functions_and_batches_assign_as_others_do(way: Callable[[Any, An
         return z
 
     rng = random.Random(5)
-    x, v = tl.tensor(drawn(rng, (2, 4, 3), "float32")), tl.tensor(drawn(rng, (2, 4, 3), "float32"))
+    x, v = (tl.tensor(drawn(rng, (2, 4, width), "float32")) for _ in range(2))
     wanted = [step(x[i], v[i]).tolist() for i in range(2)]
     assert tl.vmap(step)(x, v).tolist() == wanted
     traced = tl.jit.to_static(step)

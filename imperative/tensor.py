@@ -303,12 +303,12 @@ class Tensor(ShapedMethods):
         """Over the first dimension."""
         if self.ndim == 0:
             raise TypeError("iteration over a zero-dimensional tensor")
-        return (self[i] for i in range(self.shape[0]))
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __contains__(self, value: TensorLike) -> bool:
         """Whether an element is equal to the value."""
         found: Any = self == value
-        return bool(found.any() if isinstance(found, _C.TensorBase) else found)
+        return bool(found.any()) if isinstance(found, Tensor) else bool(found)
 
     def __copy__(self) -> Tensor:
         """Another wrapper around the same value."""

@@ -283,7 +283,21 @@ PyObject* tensor_from(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded_call(name, [&] { return wrap(as_value(args[0], dtype), types.tensor); });
 }
 
+// The same of data without keywords; NotImplemented of tensor-likes, which may be anything.
+PyObject* tensor_of_data(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  const bool is_data = (n == 1 || n == 2) && !is_tensor_like(args[0]);
+  return is_data ? tensor_from(module, args, n) : Py_NewRef(Py_NotImplemented);
+}
+
+// asarray(obj): a Tensor as it is; else as above.
+PyObject* array_from(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  if (n == 1 && Py_TYPE(args[0]) == types.tensor) return Py_NewRef(args[0]);
+  return n == 1 ? tensor_of_data(module, args, n) : Py_NewRef(Py_NotImplemented);
+}
+
 PyMethodDef wrappers_functions[] = {
+    {"tensor_of_data", as_method(tensor_of_data), METH_FASTCALL, "tensor(data, dtype=None)"},
+    {"array_from", as_method(array_from), METH_FASTCALL, "asarray(obj)"},
     {"tensor", as_method(tensor_from), METH_FASTCALL,
      "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},

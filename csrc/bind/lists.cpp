@@ -139,7 +139,7 @@ PyObject* nested(const RawTensor& x, size_t dim, const T* from) {
 Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype) {
   if (!is_exact_list(data)) return nullptr;
   Lists lists;
-  if (!lists.describe(data)) return nullptr;
+  if (!lists.describe(data)) return dtype == Py_None ? from_scalars(data) : nullptr;
   const DType wanted = dtype == Py_None ? lists.dtype() : to_dtype(dtype);
   if (!lists.fit(wanted)) return nullptr;
   Ref<RawTensor> out = RawTensor::empty(wanted, lists.shape());

@@ -127,24 +127,45 @@ Ref<RawTensor> from_array(PyObject* object) {
   return copied;
 }
 
+std::optional<DType> dtype_of_scalar(PyObject* object) {
+  const Object found = Object::steal(numpy().dtype_of_scalar(object));
+  if (!found) PyErr_Clear();
+  if (!found) return {};
+  return dtype_of_number(reinterpret_cast<const NumPy::DTypeObject*>(found.get())->number);
+}
+
 Ref<RawTensor> from_scalar(PyObject* object) {
-  const Object numpy_dtype = Object::steal(numpy().dtype_of_scalar(object));
-  if (!numpy_dtype) PyErr_Clear();
-  if (!numpy_dtype) return nullptr;
-  const int number = reinterpret_cast<const NumPy::DTypeObject*>(numpy_dtype.get())->number;
-  const std::optional<DType> dtype = dtype_of_number(number);
+  const std::optional<DType> dtype = dtype_of_scalar(object);
   if (!dtype) return nullptr;
   Ref<RawTensor> made = RawTensor::empty(*dtype, {});
   numpy().read_scalar(object, made->data);
   return made;
 }
 
+bool is_scalar(PyObject* object) { return PyObject_TypeCheck(object, numpy().scalar_type) != 0; }
+
 }  // namespace
+
+Ref<RawTensor> from_scalars(PyObject* list) {
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
+  PyObject** const items = PySequence_Fast_ITEMS(list);
+  if (n == 0 || !is_scalar(items[0])) return nullptr;
+  for (Py_ssize_t i = 1; i < n; ++i) {
+    if (Py_TYPE(items[i]) != Py_TYPE(items[0])) return nullptr;
+  }
+  const std::optional<DType> dtype = dtype_of_scalar(items[0]);
+  if (!dtype) return nullptr;
+  Ref<RawTensor> made = RawTensor::empty(*dtype, {n});
+  const size_t size = size_of(*dtype);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    numpy().read_scalar(items[i], made->data + static_cast<size_t>(i) * size);
+  }
+  return made;
+}
 
 Ref<RawTensor> from_small_array(PyObject* object) {
   if (Py_TYPE(object) == numpy().array_type) return from_array(object);
-  const bool is_scalar = PyObject_TypeCheck(object, numpy().scalar_type) != 0;
-  return is_scalar ? from_scalar(object) : nullptr;
+  return is_scalar(object) ? from_scalar(object) : nullptr;
 }
 
 void add_numpy_arrays(PyObject* module) {

@@ -143,3 +143,23 @@ def test_scalars_of_somebodys_own_class() -> None:
 
     assert tl.tensor(Mine(2.5)).tolist() == 2.5
     assert tl.tensor([Mine(2.5), np.float32(1)]).tolist() == [2.5, 1.0]
+
+
+OF_SCALARS: list[list[Any]] = [
+    [np.float32(1), np.float32(2.5)], [np.float64(1)] * 3, [np.int8(-1), np.int8(3)],
+    [np.bool_(True), np.bool_(False)], [np.float16(0.5)], [np.complex64(1j)] * 2,
+    [np.float32(1), np.float64(2)], [np.float32(1), 2.0], [2.0, np.float32(1)], [np.int64(1), True],
+    [np.longdouble(1)], [np.str_("a")], [np.datetime64("2020")] * 2,
+    [[np.float32(1)], [np.float32(2)]],
+    [np.float32(1), [2.0]], [np.uint64(2**63), np.uint64(1)], [np.longlong(5)] * 2,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("which", range(len(OF_SCALARS)))
+def test_lists_of_numpys_numbers_are_what_numpy_makes_of_them(which: int) -> None:
+    data = OF_SCALARS[which]
+    for given in (data, tuple(data)):
+        found = said(lambda given=given: tl.tensor(given))
+        wanted = said(lambda given=given: tl.tensor(as_array(given, None)))
+        assert found[0] == wanted[0]
+        assert isinstance(found[0], type) or found == wanted

@@ -52,7 +52,7 @@ def named_as(name: str, function: Callable[Given, Result]) -> Callable[Given, Re
 def quick(
     call: Callable[..., Any], on_error: Callable[[str, Exception], Exception] | None = None
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """A function, calls of which without keywords `call` makes, but what it is NotImplemented for.
+    """A function, calls of which `call` makes, but those that it is NotImplemented for.
 
     Args:
         call: a function of the core.

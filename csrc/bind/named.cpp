@@ -5,8 +5,8 @@
 // it is remembered, since it follows from their shapes and the other arguments. So may a call be
 // that is one op more, on the result of the first.
 //
-// Calls with positional arguments alone may be made by another function, written in C++, as far as
-// it takes them: it gives NotImplemented for all others.
+// Calls may be made by another function, written in C++, as far as it takes them: it gives
+// NotImplemented for all others.
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/shortcuts.h"
@@ -28,7 +28,7 @@ struct NamedObject {
   PyObject* weak;
   MadeOps* made;      // of a call that is one op; else null
   PyObject* tensors;  // the names of what it is applied to, in order
-  PyObject* quick;    // what may make calls without keywords, or null
+  PyObject* quick;    // what may make calls in its place, or null
 };
 
 NamedObject* as_named(PyObject* object) { return reinterpret_cast<NamedObject*>(object); }
@@ -158,8 +158,8 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
 PyObject* call_function(const NamedObject& self, PyObject* const* args, size_t nargsf,
                         PyObject* kwnames) {
   if (self.made != nullptr) return call_made(self, args, PyVectorcall_NARGS(nargsf), kwnames);
-  if (self.quick != nullptr && kwnames == nullptr) {
-    PyObject* const found = PyObject_Vectorcall(self.quick, args, nargsf, nullptr);
+  if (self.quick != nullptr) {
+    PyObject* const found = PyObject_Vectorcall(self.quick, args, nargsf, kwnames);
     if (found != Py_NotImplemented) return found;
     Py_DECREF(found);
   }
@@ -195,8 +195,8 @@ void describe(PyObject* self, PyObject* function) {
 }
 
 // Named(function, name, on_error, tensors=None, quick=None): `tensors`: the function gives the op
-// that the call is, on the first arguments, whose names these are. `quick`: what makes calls
-// without keywords that it does not give NotImplemented for.
+// that the call is, on the first arguments, whose names these are. `quick`: what makes
+// the calls that it does not give NotImplemented for.
 PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   PyObject* function = nullptr;
   PyObject* name = nullptr;

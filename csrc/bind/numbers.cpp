@@ -5,6 +5,7 @@
 #include "bind/beyond_half.h"
 #include "bind/elements.h"
 #include "bind/expressions.h"
+#include "bind/iteration.h"
 #include "bind/keys.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
@@ -308,9 +309,15 @@ Py_ssize_t length(PyObject* self) {
   return size;
 }
 
+// Over the first dimension.
 PyObject* iterate(PyObject* self) {
-  if (length(self) < 0) return nullptr;
-  return PySeqIter_New(self);
+  const RawTensor* const raw = raw_under(value_of(self));
+  if (raw != nullptr && raw->shape.empty()) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a zero-dimensional tensor");
+    return nullptr;
+  }
+  const Py_ssize_t count = length(self);
+  return count < 0 ? nullptr : parts_of(self, count);
 }
 
 Py_hash_t hash(PyObject* self) {
@@ -331,7 +338,10 @@ PyMethodDef numbers_functions[] = {
 };
 }  // namespace
 
-void add_numbers(PyObject* module) { check(PyModule_AddFunctions(module, numbers_functions)); }
+void add_numbers(PyObject* module) {
+  check(PyModule_AddFunctions(module, numbers_functions));
+  add_iteration(module);
+}
 
 PyType_Slot number_slots[] = {
     TL_BINARY(add, kAdd),

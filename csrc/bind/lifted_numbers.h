@@ -1,4 +1,4 @@
-// Python's numbers beside Tensors in a call of a scalar function.
+// Python's numbers, and data, beside Tensors in a call of a scalar function.
 #pragma once
 
 #include "bind/objects.h"
@@ -6,8 +6,8 @@
 namespace tensorlike::bind {
 
 // The values of the arguments of a scalar function, where all are Tensors around the core's own
-// values or Python's numbers, which become what a Const makes of them. False where something else
-// is among them, or somebody else may have a say; then nothing has been done.
+// values, Python's numbers, or arrays and lists, which become what a Const makes of them. False
+// where something else is among them, or somebody else may have a say; then nothing has been done.
 bool lift_numbers(const Op& op, PyObject* const* args, size_t n,
                   SmallVector<Ref<Value>, 4>& values);
 

@@ -146,6 +146,8 @@ bool is_scalar(PyObject* object) { return PyObject_TypeCheck(object, numpy().sca
 
 }  // namespace
 
+bool is_numpy_array(PyObject* object) { return Py_TYPE(object) == numpy().array_type; }
+
 Ref<RawTensor> from_scalars(PyObject* list) {
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
   PyObject** const items = PySequence_Fast_ITEMS(list);
@@ -164,7 +166,7 @@ Ref<RawTensor> from_scalars(PyObject* list) {
 }
 
 Ref<RawTensor> from_small_array(PyObject* object) {
-  if (Py_TYPE(object) == numpy().array_type) return from_array(object);
+  if (is_numpy_array(object)) return from_array(object);
   return is_scalar(object) ? from_scalar(object) : nullptr;
 }
 

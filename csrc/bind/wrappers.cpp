@@ -308,13 +308,19 @@ struct Given {
   }
 };
 
-// The same of data; NotImplemented of tensor-likes, which may be anything, and where a device is
-// named.
+// Whether it is a Tensor of ours around elements, or around tracers over these.
+bool has_elements(PyObject* object) {
+  return is_own_wrapper(Py_TYPE(object)) && raw_under(value_of(object)) != nullptr;
+}
+
+// The same of data and of elements; NotImplemented of other tensor-likes, which may be anything,
+// and where a device is named.
 PyObject* tensor_of_data(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   Given given;
-  const bool is_data =
-      (n == 1 || n == 2) && !is_tensor_like(args[0]) && given.read(args, n, kwnames);
+  const bool is_data = (n == 1 || n == 2) && given.read(args, n, kwnames) &&
+                       (!is_tensor_like(args[0]) || has_elements(args[0]));
   if (!is_data) return Py_NewRef(Py_NotImplemented);
+  if (guarded_status([&] { note_read(args[0]); }) < 0) return nullptr;
   PyObject* const both[] = {args[0], given.dtype};
   Object made = Object::steal(tensor_from(nullptr, both, 2));
   if (made && given.records && set_requires_grad(made.get(), Py_True, nullptr) < 0) return nullptr;
@@ -325,13 +331,13 @@ PyObject* tensor_of_data(PyObject*, PyObject* const* args, Py_ssize_t n, PyObjec
 PyObject* array_from(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   if (n != 1 || kwnames != nullptr) return Py_NewRef(Py_NotImplemented);
   if (Py_TYPE(args[0]) == types.tensor) return Py_NewRef(args[0]);
+  if (is_tensor_like(args[0])) return Py_NewRef(Py_NotImplemented);
   return tensor_of_data(module, args, n, nullptr);
 }
 
 // x.detach(), of a Tensor around elements, or tracers over them.
 PyObject* detached(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  if (n != 1 || kwnames != nullptr || !is_own_wrapper(Py_TYPE(args[0])) ||
-      raw_under(value_of(args[0])) == nullptr) {
+  if (n != 1 || kwnames != nullptr || !has_elements(args[0])) {
     return Py_NewRef(Py_NotImplemented);
   }
   return guarded([&]() -> PyObject* {

@@ -54,8 +54,15 @@ def test_calls_are_those_of_the_general_way(entry: Any) -> None:
             array = np.random.default_rng(rng.randrange(99)).integers(0, 3, shape)
             of = dtype if accepts(arg.category, dtype) else "bool"
             of = rng.choice(DTYPES) if rng.random() < 0.15 else of
-            is_number = rng.random() < 0.5
-            args.append(rng.choice(NUMBERS) if is_number else tl.tensor(array).astype(of))
+            drawn = rng.random()
+            if drawn < 0.45:
+                args.append(rng.choice(NUMBERS))
+            elif drawn < 0.6:
+                numpy_dtype = "float32" if of == "bfloat16" else of
+                data = [np.asarray, np.ndarray.tolist, tuple, lambda a: a[..., ::-1]]
+                args.append(rng.choice(data[: 4 if shape else 2])(array.astype(numpy_dtype)))
+            else:
+                args.append(tl.tensor(array).astype(of))
         if not any(isinstance(x, tl.Tensor) for x in args):
             continue
         assert said(call, args) == said(call, of_other(args)), args
@@ -64,6 +71,8 @@ def test_calls_are_those_of_the_general_way(entry: Any) -> None:
 def test_recorded_calls_have_the_gradients_of_the_general_way() -> None:
     array = np.linspace(0.25, 2, 6, dtype=np.float32).reshape(2, 3)
     calls: list[Any] = [
+        lambda x: x + np.arange(3.0),
+        lambda x: np.float64(2) * x - [1.0, 2.0, 3.0],
         lambda x: tl.maximum(x, 0.5),
         lambda x: tl.where(x > 1, x * x, 0.0),
         lambda x: tl.where(x > 1, 2, x),

@@ -161,6 +161,31 @@ def test_a_rule_sees_the_ops_of_keys() -> None:
     assert x.tolist() == [0.0, 5.0, 4.0]
 
 
+def test_a_rule_on_elements_sees_them_too() -> None:
+    seen: list[str] = []
+
+    def apply_noted(op: tl.ops.OpBase, *xs: tl.RawTensor) -> Any:
+        seen.append(type(op).__name__)
+        return NotImplemented
+
+    x = tl.tensor([1.0, 2.0, 3.0])
+    with registered(apply_noted):
+        x[0] = 4.0
+        x[1:] = tl.tensor([5.0, 6.0])
+        x[[0]] = 7.0
+        assert x[[1, 2]].tolist() == [5.0, 6.0]
+        tl.maximum(x, 0.0)
+    assert seen.count("SetSubtensor") == 2
+    assert {"ScatterSet", "Gather", "Const"} <= set(seen)
+
+
+def test_a_profile_counts_assignments() -> None:
+    x = tl.tensor([1.0, 2.0, 3.0])
+    with tl.profile() as profile:
+        x[0] = 4.0
+    assert "SetSubtensor" in profile.table()
+
+
 def test_more_keys_than_are_remembered() -> None:
     x = tl.tensor(np.arange(3000.0))
     for _ in range(2):

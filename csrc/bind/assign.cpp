@@ -165,9 +165,9 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     }
     KeyItems items;
     if (!parse_items(key, items)) {
+      const DeviceScope scope(device_of(self));  // for what the key and the value become
       if (set_by_tensor(self, key, value)) return;
       PyObject* all[] = {self, key, value};
-      const DeviceScope scope(device_of(self));  // for what the key and the value become
       Object call = own(PyObject_Vectorcall(hooks.setitem, all, 3, nullptr));
       replace_by_call(self, call.get());
       return;

@@ -3,6 +3,9 @@
 // say.
 #include "bind/keys.h"
 
+#include <limits>
+#include <utility>
+
 #include "bind/programs.h"
 #include "op/index.h"
 

@@ -3,6 +3,8 @@
 // too; a test holds both ways against each other.
 #include "bind/lifted_numbers.h"
 
+#include <optional>
+
 #include "bind/beyond_half.h"
 #include "bind/elements.h"
 #include "op/conditions.h"

@@ -266,10 +266,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     KeyItems items;
     if (!parse_items(key, items)) {
+      const DeviceScope scope(device_of(self));  // for what the key becomes
       if (PyObject* const found = get_by_tensor(self, key)) return found;
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
       PyObject* args[] = {self, key};
-      const DeviceScope scope(device_of(self));  // for what the key becomes
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
     const Ref<Op> op = index_op(false, items);

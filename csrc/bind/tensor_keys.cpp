@@ -1,6 +1,8 @@
 // Keys that are one tensor: rows that integers pick, elements where a mask is true. They are the
 // ops that `imperative/indexing.py` says, for all keys, found without Python; a test holds both
 // against each other. An array or a list is such a key, too, once it is a tensor.
+#include <algorithm>
+
 #include "bind/elements.h"
 #include "bind/keys.h"
 

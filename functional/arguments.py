@@ -25,6 +25,7 @@ from ..imperative import (
 from ..imperative.naming import creating_op as creating_op
 from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
+from ..imperative.naming import named_quick as named_quick
 from ..imperative.naming import one_op as one_op
 from ..imperative.naming import one_op_on as one_op_on
 from ..imperative.sizes import as_size, calculated, is_divided
@@ -112,7 +113,7 @@ def scalar(call: str, name: str, value: Any) -> Any:
 
     Tensors and sizes that are not known stay what they are.
     """
-    if isinstance(value, TensorBase | Size):
+    if type(value) is int or type(value) is float or isinstance(value, TensorBase | Size):
         return value
     inexact = complex if isinstance(value, complex | np.complexfloating) else float
     readers = () if isinstance(value, str | bytes) else (operator.index, inexact)

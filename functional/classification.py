@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
-from .arguments import integer, named, number
+from ..ops import CrossEntropy
+from .arguments import integer, makes, named, number, one_op_on
 from .arranging import as_tensor, axis_of, expand_dims, moveaxis
 from .generated import (
     cross_entropy_mean,
@@ -66,7 +67,7 @@ def checked_weight(call: str, weight: TensorLike | None, x: Any) -> Any:
     return weight
 
 
-@named
+@one_op_on(2)
 def cross_entropy(
     logits: TensorLike,
     labels: TensorLike,
@@ -127,6 +128,8 @@ def cross_entropy(
         labels = moveaxis(labels, at, -1) if are_soft else labels
     if not are_soft and weight is None and smoothing == 0.0:
         if reduction == "mean":
+            if axis == -1 and len(labels.shape) < len(logits.shape):  # whatever dtype they have
+                return makes(CrossEntropy(ignore_index=ignore_index))
             return cross_entropy_mean(logits, labels, ignore_index=ignore_index)
         rows = cross_entropy_rows(logits, labels, ignore_index=ignore_index)
         return reduced("cross_entropy", rows, reduction)

@@ -11,8 +11,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..imperative import (
     ArgumentError,
     ParameterError,
@@ -25,10 +23,11 @@ from ..imperative import (
     from_dlpack,
     tensor,
 )
+from ..imperative.constructors import array_from
 from ..imperative.devices import lives_on
-from .arguments import creating_op, integer, larger, named, scalar
-from .arranging import as_tensor, filled
-from .generated import arange, astype, equal, full, pow, reshape, to_device, where
+from .arguments import creating_op, integer, larger, named, named_quick, scalar
+from .arranging import as_tensor, filled, filled_like
+from .generated import arange, astype, equal, pow, reshape, to_device, where
 from .stacking import broadcast_arrays
 
 __all__ = [
@@ -49,7 +48,7 @@ __all__ = [
 _Shape = int | Sequence[int]
 
 
-@named
+@named_quick(array_from)
 def asarray(
     obj: TensorLike, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
 ) -> Tensor:
@@ -175,8 +174,7 @@ def full_like(
         >>> tl.full_like(tl.tensor([1.0, 2.0]), 7)
         tensor([7., 7.])
     """
-    x = as_tensor(x)
-    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+    return filled_like(x, fill_value, dtype, device)
 
 
 @named
@@ -196,7 +194,7 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
         >>> tl.zeros_like(tl.tensor([1.0, 2.0]))
         tensor([0., 0.])
     """
-    return full_like(x, 0, dtype=dtype, device=device)
+    return filled_like(x, 0, dtype, device)
 
 
 @named
@@ -216,7 +214,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None)
         >>> tl.ones_like(tl.tensor([3, 4]))
         tensor([1, 1])
     """
-    return full_like(x, 1, dtype=dtype, device=device)
+    return filled_like(x, 1, dtype, device)
 
 
 @named
@@ -236,7 +234,7 @@ def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
         >>> tl.empty_like(tl.tensor([[3, 4]])).shape
         (1, 2)
     """
-    return full_like(x, 0, dtype=dtype, device=device)
+    return filled_like(x, 0, dtype, device)
 
 
 @named
@@ -318,7 +316,7 @@ def linspace(
     """
     count: Any = integer("linspace", "num", num, least=0)
     start, stop = scalar("linspace", "start", start), scalar("linspace", "stop", stop)
-    is_complex = any(isinstance(end, complex) for end in (start, stop))
+    is_complex = complex in (type(start), type(stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
     steps = larger(1, count - 1 if endpoint else count)
@@ -330,13 +328,14 @@ def linspace(
             return made
     wide = "complex128" if is_complex else "float64"
     at = arange(count, dtype="float64", device=device)
-    step = (stop - start) / steps
-    if isinstance(step, Size) or np.isfinite(step):
-        values = astype(at, dtype=wide) * step + start
+    step: Any = (stop - start) / steps
+    if isinstance(step, Size) or step - step == 0:
+        values = (astype(at, dtype=wide) if is_complex else at) * step + start
     else:  # the distance is too large for a number, its parts are not
         values = astype(1 - at / steps, dtype=wide) * start + astype(at / steps, dtype=wide) * stop
     if endpoint and (isinstance(count, Size) or count > 1):
-        values = where(equal(at, count - 1) & (at > 0), stop, values)
+        is_last = equal(at, count - 1)
+        values = where(is_last & (at > 0) if isinstance(count, Size) else is_last, stop, values)
     return astype(values, dtype=dtype)
 
 

@@ -10,6 +10,9 @@ import numpy as np
 from .. import _C, ops
 from .sizes import Size
 
+# What Python's floats and complex numbers become, by NumPy's letters of what it makes of them.
+_DEFAULTS = {"d": np.float32, "D": np.complex64}
+
 
 def as_array(data: Any, dtype: Any = None) -> Any:
     """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs.
@@ -24,7 +27,7 @@ def as_array(data: Any, dtype: Any = None) -> Any:
         array = np.asarray(data)
     except ValueError as error:
         raise _not_numbers(given) from error
-    if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # ml_dtypes': no buffer
         return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
     if is_python and array.dtype.kind in "fO":
         array = _exactly(data, array, dtype)
@@ -32,7 +35,7 @@ def as_array(data: Any, dtype: Any = None) -> Any:
         raise _not_numbers(given)
     if is_python and dtype is not None:
         _refuse_outside(array, dtype)
-    default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
+    default = _DEFAULTS.get(array.dtype.char)
     return array.astype(default) if is_python and dtype is None and default else array
 
 

@@ -13,6 +13,8 @@ from .naming import named, named_as
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+call_with = _C.call_with  # a call whose keywords are attributes of an object
+
 # What functional calls take: a tensor-like, or data beside one.
 TensorLike = Any
 

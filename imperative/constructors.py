@@ -8,10 +8,13 @@ from .. import _C, imperative, ops
 from .arrays import raw_from_dlpack
 from .devices import lives_on
 from .levels import stopped, unwrapped
-from .naming import named, named_as
+from .naming import named, named_as, quick
 from .tensor import Tensor, TensorLike
 
+array_from = _C.array_from  # asarray(obj), of a Tensor and of data
 
+
+@quick(_C.tensor_of_data)
 def tensor(
     data: TensorLike,
     dtype: Any = None,

@@ -130,6 +130,8 @@ def stopped(value: Any) -> Any:
     """The same value without history and without tangents, on all levels."""
     while isinstance(value, _C.Tracer):
         value = value.primal
+    if type(value) is _C.RawTensor:
+        return value
     return value.stopped() if hasattr(value, "stopped") else value
 
 

@@ -49,6 +49,30 @@ def named_as(name: str, function: Callable[Given, Result]) -> Callable[Given, Re
     return _C.Named(function, name, in_the_name_of)
 
 
+def quick(
+    call: Callable[..., Any], on_error: Callable[[str, Exception], Exception] | None = None
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """A function, calls of which `call` makes, but those that it is NotImplemented for.
+
+    Args:
+        call: a function of the core.
+        on_error: gives the error to raise for what either raises; None leaves them as they are.
+    """
+    given = on_error or _as_it_is
+    return lambda function: _C.Named(function, function.__name__, given, None, call)
+
+
+def named_quick(
+    call: Callable[..., Any],
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """The same of a `named` function."""
+    return quick(call, in_the_name_of)
+
+
+def _as_it_is(_: str, error: Exception) -> Exception:
+    return error
+
+
 def one_op_on(
     tensors: int,
 ) -> Callable[[Callable[Given, Any]], Callable[Given, Any]]:

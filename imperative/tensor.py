@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .calls import TensorLike as TensorLike
 from .carrier import carried
 from .keeping import keep
 from .levels import cut, is_differentiated
-from .naming import named
+from .naming import named, quick
 from .shape_methods import ShapedMethods
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class Tensor(ShapedMethods):
         """The CPU, device 0: no other one shares its memory."""
         return (1, 0)
 
+    @quick(_C.detached)
     def detach(self) -> Tensor:
         """The same value without its history.
 
@@ -299,11 +300,10 @@ class Tensor(ShapedMethods):
         """The one element."""
         return complex(self.item())
 
-    def __iter__(self) -> Iterator[Tensor]:
-        """Over the first dimension."""
-        if self.ndim == 0:
-            raise TypeError("iteration over a zero-dimensional tensor")
-        return (self[i] for i in range(self.shape[0]))
+    def __contains__(self, value: TensorLike) -> bool:
+        """Whether an element is equal to the value."""
+        found: Any = self == value
+        return bool(found.any()) if isinstance(found, Tensor) else bool(found)
 
     def __copy__(self) -> Tensor:
         """Another wrapper around the same value."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..imperative import Tensor, TensorLike
+from ..imperative.calls import call_with
 from .layer import Buffer, Layer
 
 Ints = int | Sequence[int]
@@ -37,9 +38,6 @@ class Functional(Layer):
         for name, value in arguments.items():
             setattr(self, name, value)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._names}
-
     def forward(self, *xs: TensorLike) -> Tensor:
         """The result of the call."""
-        return type(self).call(*xs, **self._arguments())
+        return call_with(type(self).call, xs, self, self._names)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
+from ..imperative.calls import call_with
 from .functional_layer import Functional, Ints, held
 
 
@@ -36,7 +37,7 @@ class _MaxPool(Functional):
     def forward(self, *xs: TensorLike) -> Any:
         """The maxima; with their places where the layer was asked for them."""
         call = self.with_indices if self.return_indices else type(self).call
-        return call(*xs, **self._arguments())
+        return call_with(call, xs, self, self._names)
 
 
 class _AvgPool(Functional):
@@ -80,7 +81,7 @@ class _AdaptiveMaxPool(_AdaptivePool):
     def forward(self, *xs: TensorLike) -> Any:
         """The maxima; with their places where the layer was asked for them."""
         call = self.with_indices if self.return_indices else type(self).call
-        return call(*xs, **self._arguments())
+        return call_with(call, xs, self, self._names)
 
 
 class MaxPool1d(_MaxPool):

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "bind/beyond_half.h"
+#include "bind/lifted_numbers.h"
 #include "bind/rules.h"
 #include "dispatch/power.h"
-#include "op/conditions.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -123,16 +123,6 @@ void check_large_literal(PyObject* like) {
   if (!as_argument(like)->spec(known) || kind_of(known.dtype) >= Kind::kFloating) return;
   fail(ErrorKind::kOverflow, said::op("literal"), "must fit int64", said::got("a larger integer"),
        said::fix("use floats"));
-}
-
-// What the declaration says of numbers holds for those that are given.
-void check_given(const Scalar& scalar, PyObject* const* args, size_t n) {
-  SmallVector<Given, 4> given;
-  for (size_t i = 0; i < n; ++i) {
-    Literal literal;
-    given.push_back(to_literal(args[i], literal) ? Given(literal) : Given());
-  }
-  check_numbers(scalar, {given.data(), given.size()});
 }
 
 // Makes tensor-likes of the other arguments, beside the highest tensor-like present.
@@ -259,13 +249,15 @@ static PyObject* applied(const Op& op, Args values) {
 }
 
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
+  SmallVector<Ref<Value>, 4> held;
+  SmallVector<Value*, 4> pointers;
   if (n > 0 && dispatcher().is_wrapper_plain() && std::all_of(args, args + n, is_plain_tensor)) {
-    SmallVector<Ref<Value>, 4> held;
-    SmallVector<Value*, 4> pointers;
-    for (size_t i = 0; i < n; ++i) {
-      pointers.push_back(value_of(args[i]));
-      held.push_back(Ref<Value>(pointers.back()));
-    }
+    for (size_t i = 0; i < n; ++i) held.push_back(Ref<Value>(value_of(args[i])));
+  } else {
+    lift_numbers(op, args, n, held);
+  }
+  if (!held.empty()) {
+    for (const Ref<Value>& value : held) pointers.push_back(value.get());
     return applied(op, {pointers.data(), n});
   }
   Object result = own(apply_objects(nullptr, &op, args, n));

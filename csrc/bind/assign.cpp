@@ -1,13 +1,13 @@
 // Assignment to a Tensor and to its parts: an op makes the new value, in the memory of the old one
 // where nobody else holds that, and the wrapper gets it.
-#include <algorithm>
-
-#include "bind/made_ops.h"
+#include "bind/keys.h"
 #include "bind/objects.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "engine/engine.h"
-#include "op/index.h"
+#include "tensor/creation.h"
+#include "tensor/kernel_run.h"
+#include "tensor/small_assignment.h"
 
 namespace tensorlike::bind {
 
@@ -56,6 +56,47 @@ Ref<Value> plain_operand(PyObject* object, Value& like) {
   return is_plain ? Ref<Value>(value_of(object)) : nullptr;
 }
 
+// A number as an element of the dtype; false where it is none, or makes the result of another one.
+bool to_element(PyObject* object, DType dtype, char* element) {
+  if (!PyFloat_CheckExact(object) && !PyLong_CheckExact(object) && !PyBool_Check(object)) {
+    return false;
+  }
+  Literal literal;
+  to_literal(object, literal);
+  const Kind kind = kind_of(literal);
+  if (is_wide_integer(object, literal) || literal_dtype(kind, dtype) != dtype) return false;
+  check_literal(literal, dtype);
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *reinterpret_cast<T*>(element) = literal_as<T>(literal);
+  });
+  return true;
+}
+
+// Whether the value could be written into what the wrapper holds, which it alone has: what comes of
+// a launch over that memory, in fewer steps.
+bool write_part(PyObject* self, const Op& op, PyObject* value) {
+  Value* const target = writable(self);
+  const bool is_plain =
+      target->tag == Value::kRaw && op.cls.plain.load(std::memory_order_relaxed) &&
+      dispatcher().is_wrapper_plain() && apply_creation.load(std::memory_order_relaxed) == nullptr;
+  if (!is_plain || !may_donate(self)) return false;
+  auto& x = *static_cast<RawTensor*>(target);
+  if (x.pending || !is_ours(x, 1)) return false;
+  if (is_plain_tensor(value)) {
+    if (value_of(value)->tag != Value::kRaw) return false;
+    const auto& given = *static_cast<RawTensor*>(value_of(value));
+    const bool is_itself = &given == &x;  // it would be read while it is written
+    if (is_itself || given.pending || !assign_small(op, x, given)) return false;
+  } else {
+    alignas(16) char element[16];
+    if (!to_element(value, x.dtype, element)) return false;
+    if (!assign_small(op, x, Array(x.dtype, {}, element))) return false;
+  }
+  assign(self, Ref<Value>(target));
+  return true;
+}
+
 // The new value, if the op could be launched at once; null where dispatch has to see it.
 Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> args) {
   Value* target = writable(self);
@@ -79,6 +120,8 @@ Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> 
   return launch(op, {pointers.data(), pointers.size()}, donated, 2)[0];
 }
 
+}  // namespace
+
 void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args) {
   Ref<Value> result = launch_over(self, op, args);
   if (!result) {
@@ -87,6 +130,8 @@ void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args
   }
   assign(self, std::move(result));
 }
+
+namespace {
 
 // What the hook says is to be done: (function, {attribute: value}, arguments).
 void replace_by_call(PyObject* self, PyObject* call) {
@@ -106,15 +151,6 @@ void replace_by_call(PyObject* self, PyObject* call) {
 
 }  // namespace
 
-Ref<Op> index_op(bool is_set, std::vector<int64_t> items) {
-  static const Function* const taken = registry().find_function("subtensor");
-  static const Function* const set = registry().find_function("set_subtensor");
-  return (is_set ? set : taken)->make_op({std::move(items)});
-}
-
-// Of the last keys.
-static auto& known_places = *new MadeOps;
-
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_status([&] {
     if (value == nullptr) {
@@ -127,71 +163,20 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
                    Py_TYPE(self)->tp_name);
       throw PythonError();
     }
-    PyObject* args[] = {self, value};
-    // A program with sizes that are not known is told of the numbers in keys.
-    const bool may_be_known = live_witnesses == 0;
-    if (const Ref<Op> known = may_be_known ? known_places.find({&key, 1}).op : nullptr) {
-      assign_result(self, *known, args);
-      return;
-    }
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items)) {
-      PyObject* all[] = {self, key, value};
       const DeviceScope scope(device_of(self));  // for what the key and the value become
+      if (set_by_tensor(self, key, value)) return;
+      PyObject* all[] = {self, key, value};
       Object call = own(PyObject_Vectorcall(hooks.setitem, all, 3, nullptr));
       replace_by_call(self, call.get());
       return;
     }
-    const Ref<Op> op = index_op(true, std::move(items));
-    if (may_be_known) known_places.keep({&key, 1}, op);
+    const Ref<Op> op = index_op(true, items);
+    if (write_part(self, *op, value)) return;
+    PyObject* args[] = {self, value};
     assign_result(self, *op, args);
   });
-}
-
-bool parse_items(PyObject* key, std::vector<int64_t>& items) {
-  const bool is_tuple = PyTuple_Check(key) != 0;
-  const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1;
-  bool has_ellipsis = false;
-  auto bound = [](PyObject* object) {
-    if (object == Py_None) return kNoBound;
-    if (is_size(object)) return number_of_size(object);
-    Object index = own(PyNumber_Index(object));
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    if (overflow != 0) return overflow > 0 ? kMost : -kMost;
-    if (live_witnesses > 0) note_written(value);
-    return value == kNoBound ? -kMost : static_cast<int64_t>(value);
-  };
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = is_tuple ? PyTuple_GET_ITEM(key, i) : key;
-    auto add = [&](ItemKind kind, int64_t start, int64_t stop, int64_t step) {
-      items.insert(items.end(), {static_cast<int64_t>(kind), start, stop, step});
-    };
-    if (item == Py_None) {
-      add(ItemKind::kNewAxis, 0, 0, 0);
-    } else if (item == Py_Ellipsis) {
-      if (has_ellipsis) {
-        fail(ErrorKind::kIndex, said::op("index"), "an index can only have one ellipsis ('...').");
-      }
-      has_ellipsis = true;
-      add(ItemKind::kEllipsis, 0, 0, 0);
-    } else if (PySlice_Check(item)) {
-      const auto* slice = reinterpret_cast<PySliceObject*>(item);
-      const int64_t step = bound(slice->step);
-      if (step == 0) fail(ErrorKind::kIndex, said::op("index"), "a slice's step must not be 0.");
-      add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
-    } else if (PyLong_CheckExact(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else if (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor_like(item) &&
-               !PySequence_Check(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace tensorlike::bind

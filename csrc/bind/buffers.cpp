@@ -15,7 +15,7 @@ constexpr const char* kFormats[kDTypeCount] = {"?", "b", "h",     "i", "q", "B",
                                                "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
 
 struct Export {
-  std::vector<Py_ssize_t> shape, strides;
+  SmallVector<Py_ssize_t, 5> shape, strides;
   Ref<RawTensor> tensor;
 };
 

@@ -15,7 +15,11 @@ PyObject* to_lists(PyObject*, PyObject* tensor);
 // Elements of nested lists of Python's own numbers; null where they hold more than that, or where
 // the dtype (or None) is not one that they are stored in as they are.
 Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype);
-// A copy of an array of NumPy's own class that is small and lies in order; null: of all others.
+bool is_numpy_array(PyObject* object);  // of NumPy's own class
+// Elements of a list, or tuple, of NumPy's scalars of one class; null where it is none.
+Ref<RawTensor> from_scalars(PyObject* list);
+// A copy of an array of NumPy's own class that is small and lies in order, or of one of its
+// scalars; null: of all others.
 Ref<RawTensor> from_small_array(PyObject* object);
 // The elements behind tracers, and behind what names another's as its own; ready to be read.
 Ref<RawTensor> elements_of(Ref<Value> value);

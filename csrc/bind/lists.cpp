@@ -1,7 +1,9 @@
 // Nested lists of Python's own numbers, to elements and back, in one walk each. Nothing here runs
 // anybody's code, so lists stay as they are meanwhile.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "bind/elements.h"
 
@@ -32,7 +34,23 @@ class Lists {
            : has_integers_ && !has_floats_ ? DType::kInt64
                                            : DType::kFloat32;
   }
-  bool has_wide() const { return has_wide_; }
+  // Whether all of them are numbers of the dtype as they stand, rounded once at most.
+  bool fit(DType wanted) const {
+    if (wanted == dtype()) return wanted != DType::kFloat32 || !has_wide_;
+    const bool is_simple = wanted == DType::kFloat32 || wanted == DType::kFloat64;
+    if (has_floats_) return wanted == DType::kFloat64;
+    if (has_integers_ && is_simple) return !has_large_;
+    if (is_simple) return true;  // booleans
+    if (kind_of(wanted) != Kind::kInteger) return false;
+    return visit_dtype(wanted, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        return std::in_range<T>(least_) && std::in_range<T>(most_);
+      } else {
+        return false;
+      }
+    });
+  }
 
   template <class T>
   static T* store(PyObject* data, T* to) {
@@ -78,14 +96,17 @@ class Lists {
     const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
     constexpr long long kExact = 1LL << 53;  // as floats
     has_integers_ = true;
+    least_ = std::min(least_, value);
+    most_ = std::max(most_, value);
     has_large_ = has_large_ || value > kExact || value < -kExact;
     return overflow == 0;
   }
 
   Dims shape_;
   bool has_floats_ = false, has_integers_ = false, has_bools_ = false;
-  bool has_large_ = false;  // integers that floats round
-  bool has_wide_ = false;   // floats beyond float32
+  bool has_large_ = false;          // integers that floats round
+  bool has_wide_ = false;           // floats beyond float32
+  long long least_ = 0, most_ = 0;  // of integers and 0
 };
 
 template <class T>
@@ -118,19 +139,16 @@ PyObject* nested(const RawTensor& x, size_t dim, const T* from) {
 Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype) {
   if (!is_exact_list(data)) return nullptr;
   Lists lists;
-  if (!lists.describe(data)) return nullptr;
+  if (!lists.describe(data)) return dtype == Py_None ? from_scalars(data) : nullptr;
   const DType wanted = dtype == Py_None ? lists.dtype() : to_dtype(dtype);
-  const bool is_kept =
-      wanted == lists.dtype() || (lists.dtype() == DType::kFloat32 && wanted == DType::kFloat64);
-  if (!is_kept || (wanted == DType::kFloat32 && lists.has_wide())) return nullptr;
+  if (!lists.fit(wanted)) return nullptr;
   Ref<RawTensor> out = RawTensor::empty(wanted, lists.shape());
   visit_dtype(wanted, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {
       auto* const bytes = reinterpret_cast<uint8_t*>(out->data);
       Lists::store(data, bytes);
-    } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                         std::is_same_v<T, int64_t>) {
+    } else if constexpr (std::is_arithmetic_v<T>) {
       Lists::store(data, out->template as<T>());
     }
   });

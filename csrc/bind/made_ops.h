@@ -30,7 +30,7 @@ class MadeOps {
 
  private:
   static constexpr size_t kEntries = 8;
-  static constexpr size_t kAttrs = 6;
+  static constexpr size_t kAttrs = 16;  // values and names of keywords, too
   struct Entry {
     size_t count = 0;
     Object attrs[kAttrs];

@@ -4,6 +4,9 @@
 // A call may be one op, on its first arguments or on nothing: then the function gives the op, and
 // it is remembered, since it follows from their shapes and the other arguments. So may a call be
 // that is one op more, on the result of the first.
+//
+// Calls may be made by another function, written in C++, as far as it takes them: it gives
+// NotImplemented for all others.
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/shortcuts.h"
@@ -25,6 +28,7 @@ struct NamedObject {
   PyObject* weak;
   MadeOps* made;      // of a call that is one op; else null
   PyObject* tensors;  // the names of what it is applied to, in order
+  PyObject* quick;    // what may make calls in its place, or null
 };
 
 NamedObject* as_named(PyObject* object) { return reinterpret_cast<NamedObject*>(object); }
@@ -151,12 +155,21 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
   });
 }
 
+PyObject* call_function(const NamedObject& self, PyObject* const* args, size_t nargsf,
+                        PyObject* kwnames) {
+  if (self.made != nullptr) return call_made(self, args, PyVectorcall_NARGS(nargsf), kwnames);
+  if (self.quick != nullptr) {
+    PyObject* const found = PyObject_Vectorcall(self.quick, args, nargsf, kwnames);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+  }
+  return PyObject_Vectorcall(self.function, args, nargsf, kwnames);
+}
+
 PyObject* call_named(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const NamedObject& self = *as_named(object);
   const DeviceScope scope(device_beside(args, PyVectorcall_NARGS(nargsf)));
-  PyObject* result = self.made != nullptr
-                         ? call_made(self, args, PyVectorcall_NARGS(nargsf), kwnames)
-                         : PyObject_Vectorcall(self.function, args, nargsf, kwnames);
+  PyObject* result = call_function(self, args, nargsf, kwnames);
   if (result != nullptr) [[likely]]
     return result;
   if (PyErr_ExceptionMatches(PyExc_Exception) != 0) {
@@ -181,15 +194,16 @@ void describe(PyObject* self, PyObject* function) {
   as_named(self)->dict = dict.release();
 }
 
-// Named(function, name, on_error, tensors=None): `tensors`: the function gives the op that the call
-// is, on the first arguments, whose names these are.
+// Named(function, name, on_error, tensors=None, quick=None): `tensors`: the function gives the op
+// that the call is, on the first arguments, whose names these are. `quick`: what makes
+// the calls that it does not give NotImplemented for.
 PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   PyObject* function = nullptr;
   PyObject* name = nullptr;
   PyObject* on_error = nullptr;
-  PyObject* tensors = nullptr;
-  if (PyArg_ParseTuple(args, "OOO|O!:Named", &function, &name, &on_error, &PyTuple_Type,
-                       &tensors) == 0) {
+  PyObject* tensors = Py_None;
+  PyObject* quick = nullptr;
+  if (PyArg_ParseTuple(args, "OOO|OO:Named", &function, &name, &on_error, &tensors, &quick) == 0) {
     return nullptr;
   }
   return guarded([&] {
@@ -198,8 +212,11 @@ PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     as_named(self.get())->function = Py_NewRef(function);
     as_named(self.get())->name = Py_NewRef(name);
     as_named(self.get())->on_error = Py_NewRef(on_error);
-    as_named(self.get())->made = tensors == nullptr ? nullptr : new MadeOps;
-    as_named(self.get())->tensors = Py_XNewRef(tensors);
+    if (PyTuple_Check(tensors)) {
+      as_named(self.get())->made = new MadeOps;
+      as_named(self.get())->tensors = Py_NewRef(tensors);
+    }
+    as_named(self.get())->quick = Py_XNewRef(quick);
     describe(self.get(), function);
     return self.release();
   });
@@ -211,6 +228,7 @@ int named_clear(PyObject* self) {
   Py_CLEAR(as_named(self)->on_error);
   Py_CLEAR(as_named(self)->dict);
   Py_CLEAR(as_named(self)->tensors);
+  Py_CLEAR(as_named(self)->quick);
   return 0;
 }
 
@@ -253,6 +271,7 @@ PyObject* named_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 // become(function): what the calls go to from now on.
 PyObject* named_become(PyObject* self, PyObject* function) {
   Py_SETREF(as_named(self)->function, Py_NewRef(function));
+  Py_CLEAR(as_named(self)->quick);
   Py_RETURN_NONE;
 }
 

@@ -5,12 +5,14 @@
 #include "bind/beyond_half.h"
 #include "bind/elements.h"
 #include "bind/expressions.h"
-#include "bind/made_ops.h"
+#include "bind/iteration.h"
+#include "bind/keys.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "dispatch/power.h"
 #include "engine/engine.h"
 #include "tensor/body.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -147,10 +149,12 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
       const Ref<Value> x(target);
       const Ref<Value> y = is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));
       if (y->tag == Value::kRaw) {
-        const Dims& shape = static_cast<RawTensor*>(target)->shape;
+        const auto& x_raw = *static_cast<RawTensor*>(target);
+        const Dims& shape = x_raw.shape;
         Value* args[] = {x.get(), y.get()};
         // Held by the wrapper (or its tracer) and by x.
-        result = may_donate(self) ? launch(op, args, 1, 2)[0] : apply_one(op, args);
+        const bool is_alone = may_donate(self) && !x_raw.pending && is_ours(x_raw, 2);
+        result = is_alone ? launch(op, args, 1, 2)[0] : apply_one(op, args);
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, said::op(op.name()), "an in-place operation keeps the shape ",
                to_string(shape),
@@ -258,21 +262,17 @@ PyObject* as_index(PyObject* self) {
   return nullptr;
 }
 
-// Of the last keys.
-auto& known_keys = *new MadeOps;
-
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    if (const Ref<Op> known = known_keys.find({&key, 1}).op) return apply_to_one(*known, self);
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items)) {
+      const DeviceScope scope(device_of(self));  // for what the key becomes
+      if (PyObject* const found = get_by_tensor(self, key)) return found;
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
       PyObject* args[] = {self, key};
-      const DeviceScope scope(device_of(self));  // for what the key becomes
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
-    const Ref<Op> op = index_op(false, std::move(items));
-    known_keys.keep({&key, 1}, op);
+    const Ref<Op> op = index_op(false, items);
     return apply_to_one(*op, self);
   });
 }
@@ -280,10 +280,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 // index_op(key): the op that x[key] is, of a key that is integers, slices, None and an ellipsis.
 PyObject* index_op_of(PyObject*, PyObject* key) {
   return guarded([&] {
-    std::vector<int64_t> items;
+    KeyItems items;
     if (!parse_items(key, items))
       fail(ErrorKind::kIndex, said::op("index_op"), "a plain key is needed");
-    return from_op(*index_op(false, std::move(items)));
+    return from_op(*index_op(false, items));
   });
 }
 
@@ -309,9 +309,15 @@ Py_ssize_t length(PyObject* self) {
   return size;
 }
 
+// Over the first dimension.
 PyObject* iterate(PyObject* self) {
-  if (length(self) < 0) return nullptr;
-  return PySeqIter_New(self);
+  const RawTensor* const raw = raw_under(value_of(self));
+  if (raw != nullptr && raw->shape.empty()) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a zero-dimensional tensor");
+    return nullptr;
+  }
+  const Py_ssize_t count = length(self);
+  return count < 0 ? nullptr : parts_of(self, count);
 }
 
 Py_hash_t hash(PyObject* self) {
@@ -332,7 +338,10 @@ PyMethodDef numbers_functions[] = {
 };
 }  // namespace
 
-void add_numbers(PyObject* module) { check(PyModule_AddFunctions(module, numbers_functions)); }
+void add_numbers(PyObject* module) {
+  check(PyModule_AddFunctions(module, numbers_functions));
+  add_iteration(module);
+}
 
 PyType_Slot number_slots[] = {
     TL_BINARY(add, kAdd),

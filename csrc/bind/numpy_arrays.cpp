@@ -2,6 +2,7 @@
 // protocol, by which it sees what else there is, takes it four times as long.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "bind/elements.h"
 
@@ -14,6 +15,8 @@ struct NumPy {
   using New = PyObject* (*)(PyTypeObject*, PyObject*, int, const Py_intptr_t*, const Py_intptr_t*,
                             void*, int, PyObject*);
   using SetBase = int (*)(PyObject*, PyObject*);
+  using DTypeOfScalar = PyObject* (*)(PyObject*);
+  using ReadScalar = void (*)(PyObject*, void*);
 
   // How an array and its dtype begin, in all versions as well.
   struct Array {
@@ -35,6 +38,9 @@ struct NumPy {
   FromType dtype_from_type;
   New new_from_dtype;
   SetBase set_base;
+  PyTypeObject* scalar_type;
+  DTypeOfScalar dtype_of_scalar;
+  ReadScalar read_scalar;
 
   static NumPy found() {
     Object module = Object::steal(PyImport_ImportModule("numpy._core.multiarray"));
@@ -45,8 +51,10 @@ struct NumPy {
     const Object capsule = own(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
     auto** const table = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
     if (table == nullptr) throw PythonError();
-    return {static_cast<PyTypeObject*>(table[2]), reinterpret_cast<FromType>(table[45]),
-            reinterpret_cast<New>(table[94]), reinterpret_cast<SetBase>(table[282])};
+    return {static_cast<PyTypeObject*>(table[2]),   reinterpret_cast<FromType>(table[45]),
+            reinterpret_cast<New>(table[94]),       reinterpret_cast<SetBase>(table[282]),
+            static_cast<PyTypeObject*>(table[10]),  reinterpret_cast<DTypeOfScalar>(table[57]),
+            reinterpret_cast<ReadScalar>(table[62])};
   }
 };
 
@@ -95,25 +103,71 @@ PyMethodDef numpy_arrays_functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// Our dtype of NumPy's number; nothing where we have none.
+std::optional<DType> dtype_of_number(int number) {
+  const auto found = std::find(std::begin(kTypes), std::end(kTypes), number);
+  if (found == std::end(kTypes)) return {};
+  return static_cast<DType>(found - std::begin(kTypes));
+}
+
+Ref<RawTensor> from_array(PyObject* object) {
+  const auto& array = *reinterpret_cast<const NumPy::Array*>(object);
+  const auto& numpy_dtype = *reinterpret_cast<const NumPy::DTypeObject*>(array.dtype);
+  const std::optional<DType> dtype = dtype_of_number(numpy_dtype.number);
+  const bool is_plain = (array.flags & kInOrder) != 0 && (array.flags & kAligned) != 0 &&
+                        (numpy_dtype.byte_order == '=' || numpy_dtype.byte_order == '|');
+  const auto ndim = static_cast<size_t>(array.ndim);
+  if (!dtype || !is_plain || ndim > kMostDims) return nullptr;
+  const Dims shape(array.shape, array.shape + ndim);
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(*dtype);
+  if (bytes > kSmall) return nullptr;
+  Ref<RawTensor> copied = RawTensor::empty(*dtype, shape);
+  if (bytes > 0) std::memcpy(copied->data, array.data, bytes);
+  if (*dtype == DType::kBool) normalise(*copied);
+  return copied;
+}
+
+std::optional<DType> dtype_of_scalar(PyObject* object) {
+  const Object found = Object::steal(numpy().dtype_of_scalar(object));
+  if (!found) PyErr_Clear();
+  if (!found) return {};
+  return dtype_of_number(reinterpret_cast<const NumPy::DTypeObject*>(found.get())->number);
+}
+
+Ref<RawTensor> from_scalar(PyObject* object) {
+  const std::optional<DType> dtype = dtype_of_scalar(object);
+  if (!dtype) return nullptr;
+  Ref<RawTensor> made = RawTensor::empty(*dtype, {});
+  numpy().read_scalar(object, made->data);
+  return made;
+}
+
+bool is_scalar(PyObject* object) { return PyObject_TypeCheck(object, numpy().scalar_type) != 0; }
+
 }  // namespace
 
+bool is_numpy_array(PyObject* object) { return Py_TYPE(object) == numpy().array_type; }
+
+Ref<RawTensor> from_scalars(PyObject* list) {
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
+  PyObject** const items = PySequence_Fast_ITEMS(list);
+  if (n == 0 || !is_scalar(items[0])) return nullptr;
+  for (Py_ssize_t i = 1; i < n; ++i) {
+    if (Py_TYPE(items[i]) != Py_TYPE(items[0])) return nullptr;
+  }
+  const std::optional<DType> dtype = dtype_of_scalar(items[0]);
+  if (!dtype) return nullptr;
+  Ref<RawTensor> made = RawTensor::empty(*dtype, {n});
+  const size_t size = size_of(*dtype);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    numpy().read_scalar(items[i], made->data + static_cast<size_t>(i) * size);
+  }
+  return made;
+}
+
 Ref<RawTensor> from_small_array(PyObject* object) {
-  if (Py_TYPE(object) != numpy().array_type) return nullptr;
-  const auto& array = *reinterpret_cast<const NumPy::Array*>(object);
-  const auto& dtype = *reinterpret_cast<const NumPy::DTypeObject*>(array.dtype);
-  const auto found = std::find(std::begin(kTypes), std::end(kTypes), dtype.number);
-  const bool is_plain = (array.flags & kInOrder) != 0 && (array.flags & kAligned) != 0 &&
-                        (dtype.byte_order == '=' || dtype.byte_order == '|');
-  const auto ndim = static_cast<size_t>(array.ndim);
-  if (found == std::end(kTypes) || !is_plain || ndim > kMostDims) return nullptr;
-  const auto own_dtype = static_cast<DType>(found - std::begin(kTypes));
-  const Dims shape(array.shape, array.shape + ndim);
-  const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(own_dtype);
-  if (bytes > kSmall) return nullptr;
-  Ref<RawTensor> copied = RawTensor::empty(own_dtype, shape);
-  if (bytes > 0) std::memcpy(copied->data, array.data, bytes);
-  if (own_dtype == DType::kBool) normalise(*copied);
-  return copied;
+  if (is_numpy_array(object)) return from_array(object);
+  return is_scalar(object) ? from_scalar(object) : nullptr;
 }
 
 void add_numpy_arrays(PyObject* module) {

@@ -217,11 +217,6 @@ extern Hooks hooks;
 
 Ref<Tape> to_tape(PyObject* tape);
 
-// Reads brackets into an index attribute; false when a key needs advanced indexing.
-bool parse_items(PyObject* key, std::vector<int64_t>& items);
-
-// The op of a basic index: no rule of its own.
-Ref<Op> index_op(bool is_set, std::vector<int64_t> items);
 // x[key] = value
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 // Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.

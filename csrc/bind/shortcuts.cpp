@@ -1,6 +1,8 @@
 // Shortcut: a method of Python's that is another one of the same object for as long as an attribute
 // of it is True: then no frame and no tuple of arguments is made for it. What that one raises goes
 // to `on_error(self, error, args, kwargs)`, which raises.
+//
+// call_with: a call whose keywords are attributes of an object, with no dict for them.
 #include "bind/shortcuts.h"
 
 #include "bind/errors.h"
@@ -140,8 +142,37 @@ PyType_Spec shortcut_spec = {"tensorlike._C.Shortcut", sizeof(ShortcutObject), 0
                                  Py_TPFLAGS_METHOD_DESCRIPTOR,
                              shortcut_slots};
 
+// call_with(function, args, owner, names): function(*args, name=owner.name, ...)
+PyObject* call_with(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 4 || PyTuple_Check(args[1]) == 0 || PyTuple_Check(args[3]) == 0) {
+    PyErr_SetString(PyExc_TypeError, "call_with: takes a function, a tuple, an object and a tuple");
+    return nullptr;
+  }
+  PyObject* const names = args[3];
+  SmallVector<PyObject*, 12> all;
+  SmallVector<Object, 8> held;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); ++i) {
+    all.push_back(PyTuple_GET_ITEM(args[1], i));
+  }
+  const size_t given = all.size();
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    held.push_back(Object::steal(PyObject_GetAttr(args[2], PyTuple_GET_ITEM(names, i))));
+    if (!held.back()) return nullptr;
+    all.push_back(held.back().get());
+  }
+  return PyObject_Vectorcall(args[0], all.data(), given, held.empty() ? nullptr : names);
+}
+
+PyMethodDef shortcuts_functions[] = {
+    {"call_with", as_method(call_with), METH_FASTCALL, "A call with attributes as keywords."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
-void add_shortcuts(PyObject* module) { add_type(module, shortcut_spec, nullptr); }
+void add_shortcuts(PyObject* module) {
+  add_type(module, shortcut_spec, nullptr);
+  check(PyModule_AddFunctions(module, shortcuts_functions));
+}
 
 }  // namespace tensorlike::bind

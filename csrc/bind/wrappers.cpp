@@ -283,7 +283,76 @@ PyObject* tensor_from(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded_call(name, [&] { return wrap(as_value(args[0], dtype), types.tensor); });
 }
 
+// What tensor(data, dtype=None, *, device=None, requires_grad=False) is called with.
+struct Given {
+  PyObject* dtype = Py_None;
+  bool records = false;
+
+  // False: something that is left to others.
+  bool read(PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+    if (n == 2) dtype = args[1];
+    const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t i = 0; i < keywords; ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(kwnames, i);
+      PyObject* const value = args[n + i];
+      if (n == 1 && PyUnicode_CompareWithASCIIString(name, "dtype") == 0) {
+        dtype = value;
+      } else if (PyBool_Check(value) &&
+                 PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0) {
+        records = value == Py_True;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+// Whether it is a Tensor of ours around elements, or around tracers over these.
+bool has_elements(PyObject* object) {
+  return is_own_wrapper(Py_TYPE(object)) && raw_under(value_of(object)) != nullptr;
+}
+
+// The same of data and of elements; NotImplemented of other tensor-likes, which may be anything,
+// and where a device is named.
+PyObject* tensor_of_data(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  Given given;
+  const bool is_data = (n == 1 || n == 2) && given.read(args, n, kwnames) &&
+                       (!is_tensor_like(args[0]) || has_elements(args[0]));
+  if (!is_data) return Py_NewRef(Py_NotImplemented);
+  if (guarded_status([&] { note_read(args[0]); }) < 0) return nullptr;
+  PyObject* const both[] = {args[0], given.dtype};
+  Object made = Object::steal(tensor_from(nullptr, both, 2));
+  if (made && given.records && set_requires_grad(made.get(), Py_True, nullptr) < 0) return nullptr;
+  return made.release();
+}
+
+// asarray(obj): a Tensor as it is; else as above.
+PyObject* array_from(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  if (n != 1 || kwnames != nullptr) return Py_NewRef(Py_NotImplemented);
+  if (Py_TYPE(args[0]) == types.tensor) return Py_NewRef(args[0]);
+  if (is_tensor_like(args[0])) return Py_NewRef(Py_NotImplemented);
+  return tensor_of_data(module, args, n, nullptr);
+}
+
+// x.detach(), of a Tensor around elements, or tracers over them.
+PyObject* detached(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  if (n != 1 || kwnames != nullptr || !has_elements(args[0])) {
+    return Py_NewRef(Py_NotImplemented);
+  }
+  return guarded([&]() -> PyObject* {
+    note_read(args[0]);  // which may bind it to something else
+    const RawTensor* const raw = raw_under(value_of(args[0]));
+    if (raw == nullptr) return Py_NewRef(Py_NotImplemented);
+    return wrap(Ref<Value>(const_cast<RawTensor*>(raw)), types.tensor);
+  });
+}
+
 PyMethodDef wrappers_functions[] = {
+    {"tensor_of_data", as_method(tensor_of_data), METH_FASTCALL | METH_KEYWORDS,
+     "tensor(data, ...), of data."},
+    {"array_from", as_method(array_from), METH_FASTCALL | METH_KEYWORDS, "asarray(obj)"},
+    {"detached", as_method(detached), METH_FASTCALL | METH_KEYWORDS, "x.detach()"},
     {"tensor", as_method(tensor_from), METH_FASTCALL,
      "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},

@@ -1,6 +1,7 @@
 #include "cpu/arrays.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/blocking.h"
@@ -89,6 +90,50 @@ Array prepared(const Array& x, DType dtype, Workspace& workspace) {
   return made;
 }
 
+namespace {
+
+constexpr int64_t kFewMoved = 16;  // elements that are moved before it is known how they lie
+
+// Elements one by one, in order; x has the shape of `out`.
+template <class Word>
+void copy_each(const Array& out, const Array& x) {
+  const size_t ndim = out.shape.size();
+  Dims at(ndim, 0);
+  const Word* from = x.as<Word>();
+  Word* to = out.as<Word>();
+  for (int64_t left = out.count; left > 0; --left) {
+    std::memcpy(to, from, sizeof(Word));
+    for (size_t i = ndim; i-- > 0;) {
+      to += out.strides[i];
+      from += x.strides[i];
+      if (++at[i] < out.shape[i]) break;
+      to -= out.strides[i] * at[i];
+      from -= x.strides[i] * at[i];
+      at[i] = 0;
+    }
+  }
+}
+
+void copy_few(const Array& out, const Array& x) {
+  struct Pair {
+    uint64_t first, second;
+  };
+  switch (size_of(out.dtype)) {
+    case 1:
+      return copy_each<uint8_t>(out, x);
+    case 2:
+      return copy_each<uint16_t>(out, x);
+    case 4:
+      return copy_each<uint32_t>(out, x);
+    case 8:
+      return copy_each<uint64_t>(out, x);
+    default:
+      return copy_each<Pair>(out, x);
+  }
+}
+
+}  // namespace
+
 void assign(const Array& out, const Array& x) {
   if (out.dtype == x.dtype) {
     if (out.is_contiguous && x.is_contiguous && out.shape == x.shape) {
@@ -96,6 +141,7 @@ void assign(const Array& out, const Array& x) {
       return;
     }
     const Array source = broadcast_to(x, out.shape);
+    if (out.count <= kFewMoved) return copy_few(out, source);
     move_strided(out.data, out.strides, source.data, source.strides, out.shape, size_of(out.dtype));
     return;
   }

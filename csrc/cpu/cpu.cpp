@@ -12,6 +12,7 @@
 #include "memory/storage.h"
 #include "op/infer.h"
 #include "tensor/raw_tensor.h"
+#include "tensor/small_assignment.h"
 
 namespace tensorlike {
 namespace {
@@ -87,6 +88,7 @@ void register_cpu(Registry& registry) {
   const KernelSource source = {.scalar = find_loops, .reduction = find_loops, .op = find_kernel};
   registry.add_kernels(0, source);
   launch_small = small_launch;
+  assign_small = set_few;
 }
 
 }  // namespace tensorlike

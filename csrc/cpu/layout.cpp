@@ -4,10 +4,12 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/arrays.h"
+#include "cpu/small_launch.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
+#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 namespace {
@@ -42,6 +44,16 @@ void set_subtensor(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   if (out.data != inputs[0]->data) assign(out, *inputs[0]);
   Selection s = select(op.name(), out.shape, out.strides, op.get<std::vector<int64_t>>("items"));
   assign(out.view(std::move(s.shape), std::move(s.strides), s.offset), *inputs[1]);
+}
+
+// Whether it broadcasts to the shape as it lies.
+bool fits(const Array& x, const Dims& shape) {
+  if (x.shape.size() > shape.size()) return false;
+  const size_t extra = shape.size() - x.shape.size();
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    if (x.shape[i] != 1 && x.shape[i] != shape[extra + i]) return false;
+  }
+  return true;
 }
 
 void convert(const Op&, Arrays inputs, Arrays outputs, Workspace&) {
@@ -133,6 +145,22 @@ constexpr std::pair<std::string_view, KernelRule> kLayoutKernels[] = {
 };
 
 }  // namespace
+
+bool set_few(const Op& op, RawTensor& x, const Array& value) {
+  constexpr int64_t kFew = 4096;
+  if (!small_launches_are_direct || op.cls.kernel(Device()).run != set_subtensor) return false;
+  const bool is_here = x.device.is_cpu() && value.device.is_cpu() && x.is_contiguous &&
+                       x.data != nullptr && value.data != nullptr;
+  if (!is_here || x.dtype != value.dtype) return false;
+  static const std::string name = "SetSubtensor";
+  Selection s = select(name, x.shape, x.strides, std::get<std::vector<int64_t>>(op.attrs[0]));
+  if (!fits(value, s.shape)) return false;
+  const Array& all = x;
+  const Array part = all.view(std::move(s.shape), std::move(s.strides), s.offset);
+  if (part.count > kFew) return false;
+  assign(part, value);
+  return true;
+}
 
 RuleTable<KernelRule> layout_kernels() { return kLayoutKernels; }
 

@@ -113,7 +113,7 @@ Ref<Value> view_small(const Op& op, RawTensor& x) {
   RawTensor* const inputs[] = {&x};
   const Array* const arrays[] = {&x};
   LaunchKey key;
-  const bool is_plannable = may_plan(op, arrays, 0, key);
+  const bool is_plannable = may_plan(arrays, key);
   if (is_plannable) {
     if (Ref<Value> seen = view_planned(op, x, key)) return seen;
   }

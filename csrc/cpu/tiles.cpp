@@ -45,6 +45,41 @@ std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
   return made;
 }
 
+constexpr size_t kWrittenOut = 1024;  // bytes of few elements that lie otherwise
+
+bool lies_in_order_as(const Array& x, const Dims& shape) {
+  return x.is_contiguous && x.shape == shape;
+}
+
+// A loop of its own over few elements, those of operands that lie otherwise written out in order
+// first. False: they are too many.
+bool run_few(const TileLoops& loops, const Dims& shape, Arrays operands, Arrays outputs) {
+  constexpr size_t kMostOperands = 4;
+  const int64_t count = outputs[0]->count;
+  const TileLoop& only = loops.instructions[0];
+  if (count == 0) return true;
+  if (only.in.size() > kMostOperands) return false;
+  alignas(64) char copies[kMostOperands][kWrittenOut];
+  SmallVector<const void*, 4> from;
+  SmallVector<void*, 2> to;
+  for (const int slot : only.in) {
+    const Array& x = *operands[static_cast<size_t>(slot)];
+    if (static_cast<size_t>(count) * size_of(x.dtype) > kWrittenOut) return false;
+    if (lies_in_order_as(x, shape)) {
+      from.push_back(x.data);
+      continue;
+    }
+    char* const copy = copies[from.size()];
+    gather_tile(tile_operand(x, shape), shape, 0, count, copy);
+    from.push_back(copy);
+  }
+  for (const int slot : only.out) {
+    to.push_back(outputs[static_cast<size_t>(slot - loops.first_output())]->data);
+  }
+  only.kernel(to.data(), from.data(), count);
+  return true;
+}
+
 // All in order, by one loop: called on memory as it lies. False: it is not that, or so much that it
 // is better written past the caches.
 bool run_in_order(const TileLoops& loops, const Dims& shape, Arrays operands, Arrays outputs) {
@@ -55,7 +90,7 @@ bool run_in_order(const TileLoops& loops, const Dims& shape, Arrays operands, Ar
   const bool is_one = loops.instructions.size() == 1 && loops.constants.empty();
   if (!is_one || loops.temporaries != 0 || count > kMost) return false;
   for (const Array* x : operands) {
-    if (!x->is_contiguous || !(x->shape == shape)) return false;
+    if (!lies_in_order_as(*x, shape)) return run_few(loops, shape, operands, outputs);
   }
   const TileLoop& only = loops.instructions[0];
   const auto over = [&](int64_t begin, int64_t end) {

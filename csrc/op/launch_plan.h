@@ -18,6 +18,8 @@ struct LaunchPlan {
   Specs results;  // on the CPU
   SmallVector<Dims, 1> strides;
   SmallVector<int64_t, 2> counts;
+  // For each result the inputs over which it may be written.
+  SmallVector<uint32_t, 2> over;
   bool in_order = true;  // all results
   // Whether the kernel takes the inputs and fills the results as they are.
   bool is_direct = false;

@@ -198,7 +198,7 @@ class RunOfPlaces {
     const uint32_t donated = here.donated_where(replaces_);
     uint32_t available = 0;
     for (size_t i = 0; is_known && i < std::min(inputs.size(), kMostInSet); ++i) {
-      if (has_argument(donated, i) && is_sole(step.inputs[i])) {
+      if (has_argument(donated, i) && is_sole(step.inputs[i]) && may_overwrite(op, inputs, i)) {
         available |= argument_bit(i);
       }
     }

@@ -103,9 +103,11 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
   const RawArgs inputs(tensors.data(), tensors.size());
   const Arrays given(arrays.data(), arrays.size());
   LaunchKey key;
-  const bool is_plannable = may_plan(op, given, donated, key);
+  const bool is_plannable = may_plan(given, key);
   Values results;
-  if (is_plannable && launch_planned(op, inputs, given, key, results)) return results;
+  if (is_plannable && launch_planned(op, inputs, given, donated, holds, key, results)) {
+    return results;
+  }
   return launch_unplanned(op, args, inputs, given, donated, holds, is_plannable ? &key : nullptr);
 } catch (const Error& error) {
   fail_for(op, error);

@@ -74,19 +74,24 @@ Array prepared(const Array& x, DType dtype, Workspace& workspace) {
   return made;
 }
 
-// Which of the donated inputs may be written over.
-uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
-  uint32_t found = 0;
-  for (size_t i = 0; i < std::min(inputs.size(), kMostInSet); ++i) {
-    if (has_argument(donated, i) && is_ours(*inputs[i], holds)) found |= argument_bit(i);
-  }
-  return found;
-}
-
 }  // namespace
 
 bool is_ours(const RawTensor& x, int64_t holds) {
   return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned();
+}
+
+uint32_t reusable(const Op& op, RawArgs inputs, uint32_t donated, int64_t holds) {
+  uint32_t found = 0;
+  for (size_t i = 0; donated != 0 && i < std::min(inputs.size(), kMostInSet); ++i) {
+    const bool is_free = has_argument(donated, i) && is_ours(*inputs[i], holds);
+    if (is_free && may_overwrite(op, inputs, i)) found |= argument_bit(i);
+  }
+  return found;
+}
+
+Ref<RawTensor> over_tensor(const Spec& spec, RawTensor& x) {
+  if (x.dtype == spec.dtype && x.shape == spec.shape) return Ref<RawTensor>(&x);
+  return make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data);
 }
 
 Dims result_strides(const Op& op, Arrays inputs, const Spec& spec) {
@@ -105,6 +110,18 @@ Ref<Value> seen_through(RawTensor& x, const View& view) {
   const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
   if (is_same) return Ref<Value>(&x);
   return x.view(view.shape, view.strides, view.offset);
+}
+
+SmallVector<uint32_t, 2> overwritable(const Op& op, Arrays inputs, const Specs& specs) {
+  const TileProgram* const program = op.scalar != nullptr ? &program_of(op, inputs) : nullptr;
+  SmallVector<uint32_t, 2> found;
+  for (size_t k = 0; k < specs.size(); ++k) {
+    found.push_back(0);
+    for (size_t i = 0; i < std::min(inputs.size(), kMostInSet); ++i) {
+      if (may_take(op, program, inputs, i, specs[k], k)) found.back() |= argument_bit(i);
+    }
+  }
+  return found;
 }
 
 SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs,
@@ -130,7 +147,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
   Values results;
   const SmallVector<const Array*, 12> pointers(inputs.begin(), inputs.end());
   const Arrays arrays(pointers.data(), pointers.size());
-  const uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
+  const uint32_t available = reusable(op, inputs, donated, holds);
   if (available == 0) {
     for (const Spec& spec : specs) results.push_back(empty_result(op, arrays, spec));
     return results;
@@ -142,8 +159,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
       results.push_back(empty_result(op, arrays, spec));
       continue;
     }
-    const RawTensor& x = *inputs[static_cast<size_t>(over[k])];
-    results.push_back(make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
+    results.push_back(over_tensor(spec, *inputs[static_cast<size_t>(over[k])]));
   }
   return results;
 }

@@ -2,6 +2,7 @@
 // through it; inference has run before.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "memory/workspace.h"
@@ -18,6 +19,18 @@ Ref<Value> seen_through(RawTensor& x, const View& view);
 // Which of the `available` inputs each result is written over; -1: none.
 SmallVector<int, 2> written_over(const Op& op, Arrays inputs, const Specs& specs,
                                  uint32_t available);
+// Of each result, all inputs over which it may be written.
+SmallVector<uint32_t, 2> overwritable(const Op& op, Arrays inputs, const Specs& specs);
+// Whether the op may write over an input while it reads the others: what is elementwise has read an
+// element before it writes there; all others must not be given the same tensor twice.
+template <class Inputs>
+bool may_overwrite(const Op& op, const Inputs& inputs, size_t i) {
+  return op.scalar != nullptr || std::count(inputs.begin(), inputs.end(), inputs[i]) == 1;
+}
+// Which of the donated inputs nobody else has, nor another argument.
+uint32_t reusable(const Op& op, RawArgs inputs, uint32_t donated, int64_t holds);
+// A result that is written over x: x itself, where it says the same.
+Ref<RawTensor> over_tensor(const Spec& spec, RawTensor& x);
 // Tensors whose elements are not set, of known sizes. `donated` and `holds` as for `execute`: an
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,

@@ -7,14 +7,13 @@
 
 namespace tensorlike {
 
-// Whether a launch of these inputs may be planned, by which key. `donated`: as for `execute`; the
-// plan of an op that may write over its inputs would have to know who else has them.
-bool may_plan(const Op& op, Arrays inputs, uint32_t donated, LaunchKey& key);
+// Whether a launch of these inputs may be planned, by which key.
+bool may_plan(Arrays inputs, LaunchKey& key);
 // Whether a launch of these inputs has a plan.
 bool is_planned(const Op& op, Arrays inputs);
-// Makes the results by the op's plan; false: there is none.
-bool launch_planned(const Op& op, RawArgs inputs, Arrays arrays, const LaunchKey& key,
-                    Values& results);
+// Makes the results by the op's plan; false: there is none. `donated` and `holds` as for `execute`.
+bool launch_planned(const Op& op, RawArgs inputs, Arrays arrays, uint32_t donated, int64_t holds,
+                    const LaunchKey& key, Values& results);
 // The one view of x that the result is, where the op's plan says so; else null.
 Ref<Value> view_planned(const Op& op, RawTensor& x, const LaunchKey& key);
 // Keeps a plan of a launch that gave these results, if such a launch comes again. `is_direct`: see

@@ -303,3 +303,14 @@ def test_the_constructor_takes_requires_grad_and_no_unknown_name() -> None:
     assert not tl.Tensor(np.ones(3, np.float32), requires_grad=False).requires_grad
     with pytest.raises(TypeError, match=r"takes data, dtype and requires_grad; got 'grad'"):
         tl.Tensor([1.0], grad=True)
+
+
+def test_in_asks_whether_an_element_is_equal() -> None:
+    x = tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert 3.0 in x
+    assert 5.0 not in x
+    assert np.float32(4) in x
+    assert tl.tensor(2) in x
+    assert "a" not in x
+    assert None not in x
+    assert 1.0 not in tl.zeros((0, 3))

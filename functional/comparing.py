@@ -7,7 +7,7 @@ from __future__ import annotations
 from ..imperative import Tensor, TensorLike, finfo, isdtype
 from .arguments import named, number
 from .arranging import as_tensor
-from .generated import abs, equal, imag, isfinite, isnan, isneginf, isposinf, real, where
+from .generated import abs, equal, finite_or, imag, isfinite, isnan, real
 from .generated import all as all_of
 from .generated import complex as complex_of
 
@@ -177,5 +177,4 @@ def nan_to_num(
     limits = finfo(x.dtype)
     high = limits.max if posinf is None else number("nan_to_num", "posinf", posinf)
     low = limits.min if neginf is None else number("nan_to_num", "neginf", neginf)
-    kept = where(isposinf(x), high, where(isneginf(x), low, x))
-    return where(isnan(x), number("nan_to_num", "nan", nan), kept)
+    return finite_or(x, number("nan_to_num", "nan", nan), high, low)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..imperative import ShapeError, Tensor, TensorLike, tensor
-from .arguments import integer, named
+from ..imperative.indexing import index_op
+from ..ops import Reshape
+from .arguments import integer, makes, named, one_op
 from .arranging import as_tensor, axes_of, checked_shape, expand_dims, moveaxis
 from .creation import zeros
 from .generated import arange, astype, concat, equal, pad, reshape, sum, where
@@ -32,8 +34,9 @@ def _matrices(call: str, x: Any, axis1: Any, axis2: Any) -> Any:
         raise ShapeError(
             "must have two dimensions or more.", op=call, argument="x", got=f"x.shape={x.shape}"
         )
-    axes = axes_of(call, (axis1, axis2), len(x.shape))
-    return moveaxis(x, axes, (-2, -1))
+    ndim = len(x.shape)
+    axes = axes_of(call, (axis1, axis2), ndim)
+    return x if axes == [ndim - 2, ndim - 1] else moveaxis(x, axes, (-2, -1))
 
 
 def _count(rows: int, columns: int, offset: int) -> int:
@@ -44,7 +47,7 @@ def _count(rows: int, columns: int, offset: int) -> int:
     return builtins.max(count, 0) if type(count) is int else count
 
 
-@named
+@one_op
 def diagonal(x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
     """The elements of matrices on a diagonal.
 
@@ -69,16 +72,20 @@ def diagonal(x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int =
         >>> tl.linalg.diagonal(tl.tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
         [2, 6]
     """
-    x = _matrices("diagonal", as_tensor(x), axis1, axis2)
-    rows, columns = x.shape[-2:]
+    x = as_tensor(x)
+    moved = _matrices("diagonal", x, axis1, axis2)
+    rows, columns = moved.shape[-2:]
     offset = integer("diagonal", "offset", offset)
     count = _count(rows, columns, offset)
     # In rows that lie end to end, the next element is one row and one column further.
     first = offset if offset >= 0 else -offset * columns
-    in_order = reshape(x, (*x.shape[:-2], rows * columns))
+    places = slice(first, first + (count - 1) * (columns + 1) + 1, columns + 1)
     if type(count) is int and count <= 0:
-        return in_order[..., :0]
-    return in_order[..., first : first + (count - 1) * (columns + 1) + 1 : columns + 1]
+        places = slice(0)
+    in_rows = (*moved.shape[:-2], rows * columns)
+    if moved is x:
+        return makes(Reshape(shape=in_rows), index_op((..., places)))
+    return reshape(moved, in_rows)[..., places]
 
 
 @named

@@ -114,6 +114,13 @@ TL_INLINE double pow_of_abs(double a, double y) {
   return exp2_of_pair(product.hi, product.lo + bounded_y * l.lo);
 }
 
+// One of two by its bits: `?:` would become a branch around what is costly, and the loop no vector's.
+template <Real T>
+TL_INLINE T chosen(bool is_first, T first, T second) {
+  const Uint<T> mask = Uint<T>{0} - Uint<T>(is_first);
+  return from_bits<T>((to_bits(first) & mask) | (to_bits(second) & ~mask));
+}
+
 // The special cases of C99: pow(x, 0) = pow(1, y) = 1 even for NaN, and so on.
 template <Real T>
 TL_INLINE T pow(T x, T y) {
@@ -121,14 +128,13 @@ TL_INLINE T pow(T x, T y) {
   const T a = vm::abs(x), half = T(0.5) * y;
   const bool is_integer = vm::floor(y) == y;
   const bool is_odd = is_integer & (vm::floor(half) != half);
-  const T extreme = (y < T{0}) == (a == T{0}) ? infinity : T{0};
-  const T finite = pow_of_abs(a, y);
-  T size = (a == T{0}) | (a == infinity) ? extreme : finite;
-  size = (x < T{0}) & (a < infinity) & !is_integer ? Traits<T>::kNan : size;
-  size = (x != x) | (y != y) ? x + y : size;
+  const T extreme = chosen((y < T{0}) == (a == T{0}), infinity, T{0});
+  T size = chosen((a == T{0}) | (a == infinity), extreme, pow_of_abs(a, y));
+  size = chosen((x < T{0}) & (a < infinity) & !is_integer, Traits<T>::kNan, size);
+  size = chosen((x != x) | (y != y), x + y, size);
   const bool is_one = (y == T{0}) | (x == T{1}) | ((x == T{-1}) & (vm::abs(y) == infinity));
-  const T flipped = from_bits<T>(to_bits(size) ^ (is_odd ? to_bits(x) & kSignBit<T> : Uint<T>{0}));
-  return is_one ? T{1} : flipped;
+  const Uint<T> sign = to_bits(x) & kSignBit<T> & (Uint<T>{0} - Uint<T>(is_odd));
+  return chosen(is_one, T{1}, from_bits<T>(to_bits(size) ^ sign));
 }
 
 // ---- remainder ----

@@ -69,6 +69,7 @@ from .elementwise_logic import bitwise_or as bitwise_or
 from .elementwise_logic import bitwise_right_shift as bitwise_right_shift
 from .elementwise_logic import bitwise_xor as bitwise_xor
 from .elementwise_logic import equal as equal
+from .elementwise_logic import finite_or as finite_or
 from .elementwise_logic import greater as greater
 from .elementwise_logic import greater_equal as greater_equal
 from .elementwise_logic import isfinite as isfinite
@@ -394,6 +395,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "finite_or",
     "floor",
     "floor_divide",
     "fmax",

@@ -609,3 +609,39 @@ def isneginf(x: TensorLike) -> Tensor:
         [False, False]
     """
     ...
+
+
+# opdecl/elementwise_logic.yaml: finite_or
+@native
+def finite_or(x: TensorLike, nan: TensorLike, posinf: TensorLike, neginf: TensorLike) -> Tensor:
+    """The number where it is finite; else what stands in for NaN and for each infinity.
+
+    ``where(isnan(x), nan, where(isposinf(x), posinf, where(isneginf(x), neginf, x)))``
+
+    Args:
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        nan: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        posinf: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        neginf: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml: finite_or.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.finite_or(*tensors).tolist()
+        [0.5]
+    """
+    ...

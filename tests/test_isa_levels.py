@@ -27,6 +27,7 @@ REPRESENTATIVE = [
     "functional/test_selections.py",
     "functional/test_picked_rows.py",
     "functional/test_operands_in_steps.py",
+    "functional/test_programs_over_rows.py",
     "functional/test_divided_integers.py",
 ]
 PICK = (
@@ -34,7 +35,7 @@ PICK = (
     "or depthwise_results or half_products or padding_left_out "
     "or rows_of_any_length or rows_of_any_width or what_the_definition_gives or of_a_short_row "
     "or few_columns or in_rows_are or the_first_k_are or every_table or columns_of_any_number "
-    "or copies_of_every_step or every_number_of_two_bytes"
+    "or copies_of_every_step or every_number_of_two_bytes or over_rows_of_any_width"
 )
 
 

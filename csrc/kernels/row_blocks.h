@@ -49,36 +49,41 @@ class RowBlocks {
   void run(char* const* at, int64_t rows, int64_t n);
 
  private:
-  // A loop, what it reads and writes, and how far that is from one row to the next.
+  // Where a loop reads or writes, and the bytes from element to element and from row to row.
+  struct Place {
+    char* at = nullptr;
+    int64_t step = 0, row = 0;
+  };
   struct Call {
-    using Places = std::array<const char*, RowPlan::kMostInputs>;
     TileKernel kernel = nullptr;
-    Places in{};
-    char* out = nullptr;
-    std::array<int64_t, RowPlan::kMostInputs> read{};
-    int64_t written = 0;
+    std::array<Place, RowPlan::kMostInputs> in{};
+    Place out;
 
-    void run(const Places& from, char* to, int64_t n) const {
+    void run(const char* x, const char* y, const char* z, char* to, int64_t n) const {
       void* const outputs[] = {to};
-      const void* const inputs[] = {from[0], from[1], from[2]};
+      const void* const inputs[] = {x, y, z};
       kernel(outputs, inputs, n);
     }
     void run_each(int64_t rows, int64_t n) const;
   };
   struct Carried {
+    void (*move)(const MoveBlock& block);
     size_t slot;
     MoveBlock block;
+
+    void carry(int64_t rows, int64_t n);
   };
 
+  Place place_of(int slot) const;
   void go_to(char* const* at, int64_t row);
-  void run_block(int64_t rows, int64_t n, int64_t next);
-  Call call_of(size_t instruction, int64_t n) const;
+  void run_piece(int64_t n, int64_t next);
+  void run_rows(int64_t rows, int64_t n, int64_t next);
 
   const RowPlan& plan_;
   ScratchLoan loan_;
+  SmallVector<Call, 2> calls_;
   SmallVector<Carried, 3> carried_;
-  SmallVector<char*, 12> found_;    // where the loops find slots
-  SmallVector<int64_t, 12> along_;  // bytes from element to element there; 0 in buffers
+  SmallVector<char*, 12> found_;  // where the loops find slots
 };
 
 }  // namespace tensorlike

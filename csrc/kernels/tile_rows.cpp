@@ -19,11 +19,14 @@ constexpr int64_t kWorthRepeating = 256;
 constexpr int64_t kFarRepeats = int64_t{4} << 20;
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
-// Bytes of a block in a slot, about. What comes from memory is fetched a piece ahead, and in short
-// ones: reading and writing take turns.
+// Bytes of a block in a slot, about. What comes from further away than the second-level cache is
+// fetched a piece ahead, and in short ones: reading and writing take turns. Rows that fit a block
+// are enough of turns themselves, unless they come from memory.
 constexpr int64_t kNearPiece = 4096;
 constexpr int64_t kFarPiece = 512;
-constexpr int64_t kFarReads = int64_t{16} << 20;
+constexpr int64_t kNearReads = int64_t{1} << 20;
+constexpr int64_t kFarReads = int64_t{5} << 20;
+constexpr int64_t kMemoryReads = int64_t{16} << 20;
 constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
 constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
 
@@ -145,6 +148,13 @@ class Rows {
     return bytes * element_count(shape_);
   }
 
+  // About `most` elements, so that a row has pieces of one length.
+  int64_t even_piece(int64_t most) const {
+    const int64_t parts = (plan_.columns + most / 2) / most;
+    if (parts <= 1) return std::max(most, plan_.columns);
+    return (plan_.columns / parts + kEven - 1) / kEven * kEven;
+  }
+
   // Blocks of one loop that reads and writes memory alone are as long as they come.
   void plan_buffers() {
     int64_t widest = 1;
@@ -154,11 +164,12 @@ class Rows {
       carries = carries || s.way == RowSlot::Way::kCarried;
     }
     if (!carries && plan_.kernels.size() == 1) return;
-    plan_.is_far = carries && reads() > kFarReads;
-    const int64_t most = (plan_.is_far ? kFarPiece : kNearPiece) / widest;
-    const int64_t parts = (plan_.columns + most / 2) / most;
-    plan_.piece = parts <= 1 ? std::max(most, plan_.columns)
-                             : (plan_.columns / parts + kEven - 1) / kEven * kEven;
+    const int64_t bytes = carries ? reads() : 0;
+    const bool fits = plan_.columns * widest <= kNearPiece;
+    const int64_t far = fits ? kMemoryReads : kFarReads;
+    plan_.is_far = bytes > (fits ? kMemoryReads : kNearReads);
+    plan_.piece = even_piece((bytes > far ? kFarPiece : kNearPiece) / widest);
+    if (fits) plan_.piece = std::max(plan_.piece, plan_.columns);
     for (RowSlot& s : plan_.slots) {
       if (!s.has_buffer()) continue;
       s.buffer = plan_.buffer_bytes;

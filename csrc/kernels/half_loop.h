@@ -150,17 +150,24 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
     (std::get<O>(results).write(std::get<O>(out)), ...);
   }
 
-  // What is left of less than a vector, in copies that are one.
+  // A vector apart from the loop.
+  template <size_t kNumber>
+  [[gnu::noinline]] static void one(const std::tuple<Out*...>& out,
+                                    const std::tuple<const In*...>& in) {
+    vector<kNumber>(out, in, kIn, kOut);
+  }
+
+  // Less than a vector, in copies that are one.
   template <size_t kNumber, size_t... I, size_t... O>
-  [[gnu::noinline]] static void rest(const std::tuple<Out*...>& out,
-                                     const std::tuple<const In*...>& in, size_t n,
-                                     std::index_sequence<I...>, std::index_sequence<O...>) {
+  [[gnu::noinline]] static void few(const std::tuple<Out*...>& out,
+                                    const std::tuple<const In*...>& in, size_t n,
+                                    std::index_sequence<I...>, std::index_sequence<O...>) {
     std::tuple<std::array<In, kHalfLanes>...> args{};
     std::tuple<std::array<Out, kHalfLanes>...> results{};
     (std::memcpy(std::get<I>(args).data(), std::get<I>(in),
                  (is_number<kNumber>(I) ? 1 : n) * sizeof(In)),
      ...);
-    vector<kNumber>({std::get<O>(results).data()...}, {std::get<I>(args).data()...}, kIn, kOut);
+    one<kNumber>({std::get<O>(results).data()...}, {std::get<I>(args).data()...});
     (std::memcpy(std::get<O>(out), std::get<O>(results).data(), n * sizeof(Out)), ...);
   }
 
@@ -170,15 +177,26 @@ struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
     const std::tuple args{static_cast<const In*>(in[I])...};
     const std::tuple results{static_cast<Out*>(out[O])...};
     const auto at = [](const auto* x, bool is_number, int64_t i) { return is_number ? x : x + i; };
-    int64_t i = 0;
-    for (; i + kHalfLanes <= n; i += kHalfLanes) {
+    if (n < kHalfLanes) {
+      if (n > 0) few<kNumber>(results, args, static_cast<size_t>(n), kIn, kOut);
+      return;
+    }
+    // The last vector may overlap the one before, which writes to what it reads where an output is
+    // the memory of an input: so it is computed first.
+    const int64_t last = n - kHalfLanes;
+    const bool overlaps = n % kHalfLanes != 0;
+    std::tuple<std::array<Out, kHalfLanes>...> end;
+    if (overlaps) {
+      one<kNumber>({std::get<O>(end).data()...},
+                   {at(std::get<I>(args), is_number<kNumber>(I), last)...});
+    }
+    for (int64_t i = 0; i <= last; i += kHalfLanes) {
       vector<kNumber>({std::get<O>(results) + i...},
                       {at(std::get<I>(args), is_number<kNumber>(I), i)...}, kIn, kOut);
     }
-    if (i == n) return;
-    rest<kNumber>({std::get<O>(results) + i...},
-                  {at(std::get<I>(args), is_number<kNumber>(I), i)...}, static_cast<size_t>(n - i),
-                  kIn, kOut);
+    if (!overlaps) return;
+    (std::memcpy(std::get<O>(results) + last, std::get<O>(end).data(), sizeof(std::get<O>(end))),
+     ...);
   }
 
   // Arguments that are numbers have one element alone.

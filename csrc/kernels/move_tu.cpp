@@ -9,6 +9,7 @@
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/move_words.h"
+#include "kernels/short_row_words.h"
 #include "kernels/square.h"
 #include "kernels/stepped_words.h"
 
@@ -222,7 +223,7 @@ void repeat_words(const MoveBlock& b) {
 }
 
 template <int kSize>
-void copy_rows(const MoveBlock& b) {
+void copy_each_row(const MoveBlock& b) {
   if constexpr (kSize < 16) {
     if (b.out_step == kSize && b.in_step == 0) return repeat_words<kSize>(b);
   }
@@ -235,6 +236,18 @@ void copy_rows(const MoveBlock& b) {
   for (int64_t r = 0; r < b.rows; ++r) {
     copy_row<kSize>(b.out + r * b.out_row, b.out_step, b.in + r * b.in_row, b.in_step, b.columns);
   }
+}
+
+template <int kSize>
+void copy_rows(const MoveBlock& b) {
+  if constexpr (kSize < 16) {
+    if (const int64_t done = ShortRows<kSize>::copy(b); done > 0) {
+      return copy_each_row<kSize>({b.out + done * b.out_row, b.out_row, b.out_step,
+                                   b.in + done * b.in_row, b.in_row, b.in_step, b.rows - done,
+                                   b.columns});
+    }
+  }
+  copy_each_row<kSize>(b);
 }
 
 }  // namespace

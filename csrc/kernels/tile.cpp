@@ -21,9 +21,8 @@ constexpr int64_t kLeastRow = 128;       // elements that are worth a run
 constexpr int64_t kLeastRepeated = 512;  // one that is written out: shorter ones together
 constexpr int64_t kLeastSteps = 256;     // one that is carried, since it lies in steps
 constexpr int64_t kLineElements = 16;
-constexpr int64_t kShortRow = 512;                // elements: several of them make a better run
-constexpr int64_t kGoodPeriods = 8;               // that are worth keeping one of them
-constexpr int64_t kNearBytes = int64_t{1} << 20;  // of an operand, beside which numbers stay so
+constexpr int64_t kShortRow = 512;   // elements: several of them make a better run
+constexpr int64_t kGoodPeriods = 8;  // that are worth keeping one of them
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -78,12 +77,6 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
          row * kLeastRows <= kMostStripBytes;
 }
 
-// Whether numbers are read as such: of more elements, which come from memory, programs of several
-// loops took twice the time (12 MB scaled and shifted: 640 us, and 1180).
-bool keeps_numbers(const TileLoops& program, std::span<const int64_t> shape) {
-  return element_count(shape) * static_cast<int64_t>(program.widest) <= kNearBytes;
-}
-
 // Only the last dimension tells elements apart.
 bool is_one_row(const TileOperand& operand) {
   const auto& strides = operand.strides;
@@ -129,13 +122,8 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   }
   if (gathers) find_rows(shape);
   if (!needs_tiles_) return;
-  if (keeps_numbers(program, shape)) {
-    anywhere_ = beside_numbers(false);
-    if (has_rows_) in_row_ = beside_numbers(true);
-  } else {
-    anywhere_.is_one.resize(static_cast<size_t>(program.slots()), 0);
-    in_row_.is_one = anywhere_.is_one;
-  }
+  anywhere_ = beside_numbers(false);
+  if (has_rows_) in_row_ = beside_numbers(true);
 }
 
 // How operands are read that neither lie in order nor are one element.
@@ -147,14 +135,13 @@ void BoundProgram::find_rows(std::span<const int64_t> shape) {
     if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
     repeats_row_ = repeats_row_ || (shape_.back() <= kShortRow && is_one_row(operands_[i]));
   }
-  const bool keeps = keeps_numbers(program_, shape);
   bool writes_rows = false;
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
     const bool begins_again = shape_.back() < kShortRow && shape_[0] >= kGoodPeriods &&
                               period_of(operands_[i], shape_) > 0;
-    const int64_t least = step == 0   ? (keeps && may_be_number(i) ? kLeastRow : kLeastRepeated)
+    const int64_t least = step == 0   ? (may_be_number(i) ? kLeastRow : kLeastRepeated)
                           : step == 1 ? kLeastRow
                                       : kLeastSteps;
     if (repeats_row_) {

@@ -1,7 +1,5 @@
-// One loop over rows: it is called on memory as it lies, and all that is done between rows is to
-// count their places on. A number that is a row's alone is read once by a loop made for that. What
-// lies in steps is carried into a buffer first, a few vectors at a time: the loop finds them in the
-// nearest cache, and memory is read and written by turns.
+// Programs over rows: how each operand lies in them, which loops read it as it lies, and the walk
+// from block to block.
 #include "kernels/tile_rows.h"
 
 #include <algorithm>
@@ -9,239 +7,31 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "kernels/kernel_table.h"
+#include "kernels/row_blocks.h"
 
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kWorthACall = 128;   // elements of a row
-constexpr int64_t kWorthACarry = 256;  // of one that is carried: shorter ones together
+constexpr int64_t kWorthACall = 48;  // bytes of a row
+// Bytes of a row that is the same everywhere: many of shorter ones are written out, but not beside
+// operands that come from further away than the second-level cache.
+constexpr int64_t kWorthRepeating = 256;
+constexpr int64_t kFarRepeats = int64_t{4} << 20;
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
-// Bytes of an operand that are carried at a time, about. What comes from further away than the
-// second-level cache is fetched a piece ahead, and in short ones: reading and writing take turns.
+// Bytes of a block in a slot, about. What comes from further away than the second-level cache is
+// fetched a piece ahead, and in short ones: reading and writing take turns. Rows that fit a block
+// are enough of turns themselves, unless they come from memory.
 constexpr int64_t kNearPiece = 4096;
 constexpr int64_t kFarPiece = 512;
-constexpr int64_t kNearReads = int64_t{1} << 20;  // bytes
+constexpr int64_t kNearReads = int64_t{1} << 20;
 constexpr int64_t kFarReads = int64_t{5} << 20;
-constexpr int64_t kLine = 64;
+constexpr int64_t kMemoryReads = int64_t{16} << 20;
 constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
 constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
-constexpr size_t kMostCarried = 3;
 
-// A loop over rows some of whose operands lie in steps: these are carried, a piece of them at a
-// time.
-class Pieces {
- public:
-  Pieces(TileKernel kernel, std::span<const TileOperand> inputs,
-         std::span<const TileOutput> outputs, int64_t piece, bool is_far)
-      : kernel_(kernel), is_far_(is_far), piece_(piece), near_(inputs.size()), to_(outputs.size()) {
-    char* buffer = buffers_;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      const auto size = static_cast<int64_t>(inputs[k].size);
-      const int64_t step = inputs[k].strides.back() * size;
-      in_place_.push_back(is_in_steps(inputs[k]) ? -1 : step);
-      if (in_place_[k] >= 0) continue;
-      const size_t ndim = inputs[k].strides.size();
-      const int64_t row = ndim > 1 ? inputs[k].strides[ndim - 2] * size : 0;
-      carried_.push_back({buffer, 0, size, nullptr, row, step, 1, 0});
-      near_[k] = buffer;
-      buffer += (piece * size + 63) / 64 * 64 + kApartBytes;
-    }
-    for (const TileOutput& out : outputs) written_.push_back(static_cast<int64_t>(out.size));
-  }
-
-  // n elements of a row, from these places on.
-  void run(void* const* out, const void* const* in, int64_t n) {
-    size_t c = 0;
-    for (size_t k = 0; k < near_.size(); ++k) {
-      if (in_place_[k] >= 0) {
-        near_[k] = in[k];
-      } else {
-        carried_[c++].in = static_cast<const char*>(in[k]);
-      }
-    }
-    std::copy_n(out, to_.size(), to_.begin());
-    for (int64_t left = n; left > 0; left -= piece_) {
-      run_piece(std::min(piece_, left), std::clamp<int64_t>(left - piece_, 0, piece_));
-    }
-  }
-
- private:
-  void run_piece(int64_t n, int64_t next) {
-    for (MoveBlock& block : carried_) {
-      const char* const end = block.in + n * block.in_step;
-      if (is_far_) fetch(end, next, block.in_step);
-      block.columns = n;
-      move_kernels(block.out_step).rows(block);
-      block.in = end;
-    }
-    kernel_(to_.data(), near_.data(), n);
-    for (size_t k = 0; k < to_.size(); ++k) to_[k] = static_cast<char*>(to_[k]) + n * written_[k];
-    for (size_t k = 0; k < near_.size(); ++k) {
-      if (in_place_[k] > 0) near_[k] = static_cast<const char*>(near_[k]) + n * in_place_[k];
-    }
-  }
-
-  static void fetch(const char* first, int64_t n, int64_t step) {
-    const int64_t by = std::max<int64_t>(1, kLine / std::abs(step));
-    for (int64_t i = 0; i < n; i += by) __builtin_prefetch(first + i * step);
-  }
-
-  TileKernel kernel_;
-  bool is_far_;
-  int64_t piece_;                     // elements
-  SmallVector<const void*, 4> near_;  // what the loop reads
-  SmallVector<void*, 2> to_;
-  SmallVector<int64_t, 4> in_place_;  // bytes from element to element; -1: it is carried
-  SmallVector<int64_t, 2> written_;   // the same of outputs
-  SmallVector<MoveBlock, kMostCarried> carried_;
-  alignas(64) char buffers_[kMostCarried * (2 * kNearPiece + kApartBytes)];
-};
-
-// The loop, and where its inputs and outputs are.
-class Rows {
- public:
-  Rows(const TileLoops& program, std::span<const int64_t> shape,
-       std::span<const TileOperand> operands, std::span<const TileOutput> outputs)
-      : shape_(shape), only_(program.instructions[0]) {
-    SmallVector<TileOperand, 4> lying(operands.begin(), operands.end());
-    collapse(shape_, {lying.data(), lying.size()});
-    for (const int slot : only_.in) {
-      const auto at = static_cast<size_t>(slot);
-      if (slot < program.operands) {
-        inputs_.push_back(lying[at]);
-      } else {
-        const auto& constant = program.constants[at - operands.size()];
-        TileOperand number{reinterpret_cast<const char*>(constant.value), size_of(constant.dtype),
-                           Dims(shape_.size())};
-        std::fill(number.strides.begin(), number.strides.end(), 0);
-        inputs_.push_back(number);
-      }
-    }
-    for (const int slot : only_.out) {
-      outputs_.push_back(outputs[static_cast<size_t>(slot - program.first_output())]);
-    }
-  }
-
-  // Whether the loop can be called on rows, and does more in them than it costs to be called.
-  bool find_loop() {
-    if (shape_.empty()) return false;
-    const auto step = [&](size_t i) { return inputs_[i].strides.back(); };
-    size_t widest = 1;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const bool is_carried = is_in_steps(inputs_[i]);
-      if (!is_carried && step(i) != 0 && step(i) != 1) return false;
-      carried_ += is_carried ? 1 : 0;
-      widest = std::max(widest, inputs_[i].size);
-    }
-    const int64_t least = carried_ == 0 || has_numbers() ? kWorthACall : kWorthACarry;
-    if (carried_ > kMostCarried || (shape_.size() > 1 && shape_.back() < least)) return false;
-    piece_ = carried_ > 0 ? even_piece(static_cast<int64_t>(widest)) : shape_.back();
-    kernel_ = only_.loop_beside([&](size_t i) { return step(i) == 0; });
-    return kernel_ != nullptr;
-  }
-
-  // Elements [begin, end).
-  void run(int64_t begin, int64_t end) const {
-    if (carried_ == 0) return run_each(begin, end, kernel_);
-    Pieces pieces(kernel_, all(inputs_), all(outputs_), piece_, reads() > kNearReads);
-    run_each(begin, end,
-             [&](void* const* out, const void* const* in, int64_t n) { pieces.run(out, in, n); });
-  }
-
- private:
-  // `loop` on each row of elements [begin, end).
-  template <class Loop>
-  void run_each(int64_t begin, int64_t end, const Loop& loop) const {
-    const size_t last = shape_.size() - 1;
-    const int64_t columns = shape_[last];
-    int64_t column = begin % columns;
-    SmallVector<int64_t, 6> row(last);
-    int64_t rest = begin / columns;
-    for (size_t d = last; d-- > 0; rest /= shape_[d]) row[d] = rest % shape_[d];
-    SmallVector<const void*, 4> in;
-    for (const TileOperand& x : inputs_) {
-      int64_t offset = column * x.strides[last];
-      for (size_t d = 0; d < last; ++d) offset += row[d] * x.strides[d];
-      in.push_back(x.data + offset * static_cast<int64_t>(x.size));
-    }
-    SmallVector<void*, 2> out;
-    for (const TileOutput& y : outputs_) {
-      out.push_back(y.data + begin * static_cast<int64_t>(y.size));
-    }
-    while (true) {
-      const int64_t n = std::min(columns - column, end - begin);
-      loop(out.data(), in.data(), n);
-      begin += n;
-      if (begin == end) return;
-      for (size_t k = 0; k < outputs_.size(); ++k) move(out[k], n, outputs_[k].size);
-      next_row(row, in, column);
-      column = 0;
-    }
-  }
-
-  template <class T, size_t N>
-  static std::span<const T> all(const SmallVector<T, N>& some) {
-    return {some.data(), some.size()};
-  }
-
-  bool has_numbers() const {
-    return std::any_of(inputs_.begin(), inputs_.end(),
-                       [](const TileOperand& x) { return x.strides.back() == 0; });
-  }
-
-  // Bytes from the first element to the last of all operands.
-  int64_t reads() const {
-    int64_t bytes = 0;  // between elements
-    for (const TileOperand& x : inputs_) {
-      bytes += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
-    }
-    return bytes * element_count(shape_);
-  }
-
-  // Of a row whose elements are carried in so many bytes each.
-  int64_t even_piece(int64_t bytes) const {
-    const int64_t most = reads() > kFarReads ? kFarPiece : kNearPiece;
-    const int64_t columns = shape_.back();
-    const int64_t pieces = (columns * bytes + most / 2) / most;
-    return pieces <= 1 ? columns : (columns / pieces + kEven - 1) / kEven * kEven;
-  }
-
-  template <class Place>
-  static void move(Place& place, int64_t elements, size_t size) {
-    using Byte = std::conditional_t<std::is_same_v<Place, void*>, char, const char>;
-    place = static_cast<Byte*>(place) + elements * static_cast<int64_t>(size);
-  }
-
-  // From element `column` of a row to the begin of the next one.
-  void next_row(SmallVector<int64_t, 6>& row, SmallVector<const void*, 4>& in,
-                int64_t column) const {
-    const size_t last = shape_.size() - 1;
-    size_t d = last - 1;  // there is a next row, and so this dimension
-    for (; row[d] + 1 == shape_[d]; --d) row[d] = 0;
-    ++row[d];
-    for (size_t k = 0; k < inputs_.size(); ++k) {
-      const Dims& strides = inputs_[k].strides;
-      int64_t step = strides[d] - column * strides[last];
-      for (size_t inner = d + 1; inner < last; ++inner) {
-        step -= (shape_[inner] - 1) * strides[inner];
-      }
-      move(in[k], step, inputs_[k].size);
-    }
-  }
-
-  Dims shape_;
-  const TileLoop& only_;
-  TileKernel kernel_ = nullptr;
-  size_t carried_ = 0;  // operands in steps
-  int64_t piece_ = 0;   // elements that they are carried at a time
-  SmallVector<TileOperand, 4> inputs_;
-  SmallVector<TileOutput, 2> outputs_;
-};
-
-}  // namespace
-
+// Whether the elements of a row are neither neighbours nor one number, and none along another
+// dimension lie closer together.
 bool is_in_steps(const TileOperand& x) {
   if (x.strides.empty()) return false;
   const int64_t step = x.strides.back();
@@ -251,11 +41,169 @@ bool is_in_steps(const TileOperand& x) {
          });
 }
 
+class Rows {
+ public:
+  Rows(const TileLoops& program, std::span<const int64_t> shape,
+       std::span<const TileOperand> operands, std::span<const TileOutput> outputs)
+      : shape_(shape), operands_(operands.begin(), operands.end()), plan_(program) {
+    collapse(shape_, {operands_.data(), operands_.size()});
+    if (shape_.empty()) return;
+    plan_.columns = shape_.back();
+    for (const TileOperand& x : operands_) add(x);
+    for (const auto& constant : program.constants) {
+      plan_.slots.push_back(
+          {RowSlot::Way::kNumber, static_cast<int64_t>(size_of(constant.dtype)), 0, 0});
+      data_.push_back(const_cast<char*>(reinterpret_cast<const char*>(constant.value)));
+    }
+    for (int t = 0; t < program.temporaries; ++t) {
+      plan_.slots.push_back({RowSlot::Way::kMade, widest(), 0, 0});
+      data_.push_back(nullptr);
+    }
+    for (const TileOutput& out : outputs) {
+      const auto size = static_cast<int64_t>(out.size);
+      plan_.slots.push_back({RowSlot::Way::kInPlace, size, size, plan_.columns * size});
+      data_.push_back(out.data);
+    }
+  }
+
+  // Whether the loops can be called on rows, and do more in them than it costs to be called.
+  bool find_loops() {
+    if (shape_.empty() || !lies_in_rows()) return false;
+    const auto is_number = [this](int slot) {
+      return plan_.slots[static_cast<size_t>(slot)].way == RowSlot::Way::kNumber;
+    };
+    for (const TileLoop& loop : plan_.program.instructions) {
+      if (loop.in.size() > RowPlan::kMostInputs || loop.out.size() != 1) {
+        return false;
+      }
+      plan_.kernels.push_back(loop.loop_beside([&](size_t i) { return is_number(loop.in[i]); }));
+      if (plan_.kernels.back() == nullptr) return false;
+    }
+    for (const RowSlot& s : plan_.slots) {
+      const int64_t flat = s.way == RowSlot::Way::kNumber ? 0 : row_bytes(s);
+      plan_.is_flat = plan_.is_flat && (s.has_buffer() || s.row == flat);
+    }
+    plan_buffers();
+    return true;
+  }
+
+  // Elements [begin, end).
+  void run(int64_t begin, int64_t end) const {
+    RowBlocks blocks(plan_);
+    const size_t last = shape_.size() - 1;
+    const int64_t columns = plan_.columns;
+    const int64_t rows = last > 0 ? shape_[last - 1] : 1;  // that follow each other in steps
+    SmallVector<char*, 12> at(data_.size());
+    while (begin < end) {
+      const int64_t column = begin % columns;
+      const int64_t row = begin / columns % rows;
+      find(begin, at);
+      const bool is_part = column > 0 || end - begin < columns;
+      const int64_t n = is_part ? std::min(columns - column, end - begin) : columns;
+      const int64_t count = is_part ? 1 : std::min((end - begin) / columns, rows - row);
+      blocks.run(at.data(), count, n);
+      begin += count * n;
+    }
+  }
+
+ private:
+  void add(const TileOperand& x) {
+    const auto size = static_cast<int64_t>(x.size);
+    const size_t ndim = shape_.size();
+    const int64_t step = x.strides[ndim - 1];
+    const auto way = step == 0   ? RowSlot::Way::kNumber
+                     : step == 1 ? RowSlot::Way::kInPlace
+                                 : RowSlot::Way::kCarried;
+    plan_.slots.push_back(
+        {way, size, step * size, ndim > 1 ? x.strides[ndim - 2] * size : plan_.columns * size});
+    data_.push_back(const_cast<char*>(x.data));
+  }
+
+  int64_t widest() const { return static_cast<int64_t>(plan_.program.widest); }
+  int64_t row_bytes(const RowSlot& slot) const { return plan_.columns * slot.size; }
+
+  // Whether operands lie in rows that are worth it; where none does, several loops take tiles.
+  bool lies_in_rows() const {
+    const bool is_one_row = shape_.size() == 1;
+    const int64_t bytes = plan_.columns * widest();
+    const bool is_far = element_count(shape_) * widest() > kFarRepeats;
+    bool is_any = is_one_row && plan_.program.instructions.size() == 1;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const RowSlot& s = plan_.slots[i];
+      const bool is_carried = s.way == RowSlot::Way::kCarried;
+      if (is_carried && !is_in_steps(operands_[i])) return false;
+      const bool is_repeated = !is_one_row && s.way == RowSlot::Way::kInPlace && s.row == 0;
+      if (is_repeated && !is_far && bytes < kWorthRepeating) return false;
+      is_any = is_any || is_carried || (!is_one_row && s.row != row_bytes(s));
+    }
+    return is_any && (is_one_row || bytes >= kWorthACall);
+  }
+
+  // Bytes from the first element to the last of all operands.
+  int64_t reads() const {
+    int64_t bytes = 0;  // between elements
+    for (const TileOperand& x : operands_) {
+      bytes += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
+    }
+    return bytes * element_count(shape_);
+  }
+
+  // About `most` elements, so that a row has pieces of one length.
+  int64_t even_piece(int64_t most) const {
+    const int64_t parts = (plan_.columns + most / 2) / most;
+    if (parts <= 1) return std::max(most, plan_.columns);
+    return (plan_.columns / parts + kEven - 1) / kEven * kEven;
+  }
+
+  // Blocks of one loop that reads and writes memory alone are as long as they come.
+  void plan_buffers() {
+    int64_t widest = 1;
+    bool carries = false;
+    for (const RowSlot& s : plan_.slots) {
+      widest = std::max(widest, s.size);
+      carries = carries || s.way == RowSlot::Way::kCarried;
+    }
+    if (!carries && plan_.kernels.size() == 1) return;
+    const int64_t bytes = carries ? reads() : 0;
+    const bool fits = plan_.columns * widest <= kNearPiece;
+    const int64_t far = fits ? kMemoryReads : kFarReads;
+    plan_.is_far = bytes > (fits ? kMemoryReads : kNearReads);
+    plan_.piece = even_piece((bytes > far ? kFarPiece : kNearPiece) / widest);
+    if (fits) plan_.piece = std::max(plan_.piece, plan_.columns);
+    for (RowSlot& s : plan_.slots) {
+      if (!s.has_buffer()) continue;
+      s.buffer = plan_.buffer_bytes;
+      plan_.buffer_bytes += (plan_.piece * s.size + 63) / 64 * 64 + kApartBytes;
+    }
+  }
+
+  // Where slots have an element.
+  void find(int64_t element, SmallVector<char*, 12>& at) const {
+    const size_t first_output = static_cast<size_t>(plan_.program.first_output());
+    for (size_t s = 0; s < at.size(); ++s) {
+      at[s] = data_[s] + (s >= first_output ? element * plan_.slots[s].size : 0);
+    }
+    int64_t rest = element;
+    for (size_t d = shape_.size(); d-- > 0; rest /= shape_[d]) {
+      const int64_t index = rest % shape_[d];
+      for (size_t k = 0; k < operands_.size(); ++k) {
+        at[k] += index * operands_[k].strides[d] * plan_.slots[k].size;
+      }
+    }
+  }
+
+  Dims shape_;
+  SmallVector<TileOperand, 4> operands_;
+  SmallVector<char*, 12> data_;  // of the slots
+  RowPlan plan_;
+};
+
+}  // namespace
+
 bool run_rows(const TileLoops& program, std::span<const int64_t> shape,
               std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {
-  if (program.instructions.size() != 1 || program.temporaries != 0) return false;
   Rows rows(program, shape, operands, outputs);
-  if (!rows.find_loop()) return false;
+  if (!rows.find_loops()) return false;
   const int64_t n = element_count(shape);
   if (n <= kRowsGrain) {
     rows.run(0, n);

@@ -19,9 +19,7 @@ constexpr size_t kPastCaches = size_t{128} << 20;
 constexpr int64_t kStreamedTile = 512;
 constexpr size_t kNear = size_t{32} << 10;  // bytes of a tile in all slots: the nearest cache's
 constexpr size_t kFar = size_t{16} << 20;   // bytes of all slots that come from memory
-constexpr size_t kFarInSteps = size_t{8} << 20;
-constexpr size_t kInSteps = 512;      // bytes of a tile of operands in steps that do
-constexpr int64_t kShortest = 256;    // elements of a tile: loops have to be worth it
+constexpr int64_t kShortest = 256;          // elements of a tile: loops have to be worth it
 constexpr int64_t kLongWork = 32768;  // elements times instructions that deserve a BlockingRegion
 
 thread_local ScratchBuffer t_streamed;
@@ -44,8 +42,7 @@ bool pass_caches(int64_t n, std::span<const TileOperand> operands,
 
 // Elements of a tile. Where many slots are read and written, as an update of Adam has fifteen,
 // tiles are shorter: what is repeated in tiles would else be read from further away each time. Not
-// where all of it comes from memory, which is quicker in long pieces, but for what lies in steps:
-// reading and writing have to take turns then.
+// where all of it comes from memory, which is quicker in long pieces.
 int64_t tile_length(int64_t n, const TileLoops& program, std::span<const TileOperand> operands,
                     std::span<const TileOutput> outputs) {
   size_t bytes = 0, widest = 1;
@@ -56,11 +53,6 @@ int64_t tile_length(int64_t n, const TileLoops& program, std::span<const TileOpe
   for (const TileOutput& output : outputs) bytes += output.size;
   bytes += widest * (static_cast<size_t>(program.temporaries) + program.constants.size());
   int64_t length = kTile;
-  const bool is_far_in_steps = static_cast<size_t>(n) * bytes > kFarInSteps &&
-                               std::any_of(operands.begin(), operands.end(), is_in_steps);
-  if (is_far_in_steps) {
-    return std::max(kShortest / 4, static_cast<int64_t>(kInSteps / widest));
-  }
   if (static_cast<size_t>(n) * bytes > kFar) return length;
   while (length > kShortest && static_cast<size_t>(length) * bytes > kNear) length /= 2;
   return length;

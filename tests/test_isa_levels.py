@@ -22,6 +22,8 @@ REPRESENTATIVE = [
     "functional/test_blocks_of_channels.py",
     "functional/test_padding_left_out.py",
     "functional/test_few_elements.py",
+    "functional/test_columns_of_extremes.py",
+    "functional/test_columns_in_strips.py",
     "functional/test_short_rows.py",
     "functional/test_norms_of_short_rows.py",
     "functional/test_selections.py",
@@ -33,7 +35,8 @@ PICK = (
     "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes "
     "or depthwise_results or half_products or padding_left_out "
     "or rows_of_any_length or rows_of_any_width or what_the_definition_gives or of_a_short_row "
-    "or few_columns or in_rows_are or the_first_k_are or every_table or columns_of_any_number "
+    "or few_columns or columns_in_strips or deviations_of or places_in_rows or in_rows_are "
+    "or the_first_k_are or every_table or columns_of_any_number "
     "or copies_of_every_step or every_number_of_two_bytes"
 )
 

@@ -212,6 +212,10 @@ class Reducer {
   // the same, so are the bits.
   struct Columns {
     int64_t inner, width, tiles, rows, parts;
+
+    // Of a tile: the last one has those, too, that would be few by themselves.
+    int64_t size(int64_t tile) const { return tile + 1 < tiles ? width : inner - tile * width; }
+    int64_t most() const { return std::max(width, size(tiles - 1)); }
   };
 
   Columns shared_columns(int64_t kept) const {
@@ -219,18 +223,20 @@ class Reducer {
     const int64_t chunk = kReduceChunk / std::min(inner, kColumns);
     const int64_t rows = std::max<int64_t>(64, std::clamp(count_ / kParts, chunk, 8 * chunk));
     const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
-    int64_t width = std::min(inner, bound_ ? kTile : kColumns);
-    // Fewer columns to a tile where threads would have nothing to do.
-    const int64_t wanted = (2 * num_threads() - 1) / (kept / inner * parts) + 1;
-    width = std::min(width, std::max<int64_t>(64, ((inner - 1) / wanted / 16 + 1) * 16));
-    return {inner, width, (inner - 1) / width + 1, rows, parts};
+    // More tiles where threads would have nothing to do, none of them narrow beside others.
+    const int64_t most = bound_ ? kTile : kColumns;
+    const int64_t jobs = kept / inner * parts;
+    const int64_t wanted = num_threads() > 1 ? (2 * num_threads() - 1) / jobs + 1 : 1;
+    const int64_t tiles = std::max((inner - 1) / most + 1, std::min(wanted, inner / 64));
+    const int64_t width = ((inner - 1) / tiles / 16 + 1) * 16;
+    return {inner, width, std::max<int64_t>(1, inner / width + (inner % width >= 16)), rows, parts};
   }
 
   // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
   void columns(int64_t kept) const {
     const Columns c = shared_columns(kept);
     const int64_t tiles = kept / c.inner * c.tiles;
-    const size_t bytes = static_cast<size_t>(c.width) * kernel_.accumulator;
+    const size_t bytes = static_cast<size_t>(c.most()) * kernel_.accumulator;
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(tiles * c.parts) * bytes);
     char* accumulators = partial->data();
     const int64_t work = std::max<int64_t>(1, std::min(count_, c.rows) * c.width);
@@ -255,7 +261,7 @@ class Reducer {
 
   void join_parts(const Columns& c, int64_t tile, char* first, size_t bytes) const {
     const int64_t at = tile % c.tiles * c.width;
-    const int64_t n = std::min(c.width, c.inner - at);
+    const int64_t n = c.size(tile % c.tiles);
     Folding folding(kernel_);
     for (int64_t p = 1; p < c.parts; ++p) {
       folding.join(first, first + static_cast<size_t>(p) * bytes, n);
@@ -266,7 +272,7 @@ class Reducer {
   void column_part(const Columns& c, int64_t tile, int64_t part, char* acc) const {
     const int64_t outer = tile / c.tiles;
     const int64_t at = tile % c.tiles * c.width;
-    const int64_t n = std::min(c.width, c.inner - at);
+    const int64_t n = c.size(tile % c.tiles);
     Folding folding(kernel_);
     folding.start(acc, n);
     const int64_t begin = part * c.rows;

@@ -36,11 +36,13 @@ const ReductionKernel& deviations_kernel(DType loop) {
 // With fewer elements than the correction there is no variance: NaN, or infinity.
 template <bool kTakesRoot>
 void variance(const Op& op, const Array& squares, int64_t count) {
-  const double divisor = static_cast<double>(count) - op.get<double>("correction");
-  for (int64_t i = 0; i < squares.count; ++i) {
-    double& value = squares.as<double>()[i];
-    value /= divisor > 0 ? divisor : 0.0;
-    if (kTakesRoot) value = std::sqrt(value);
+  const double left = static_cast<double>(count) - op.get<double>("correction");
+  const double divisor = left > 0 ? left : 0.0;
+  double* const values = squares.as<double>();
+  const int64_t n = squares.count;
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = values[i] / divisor;
+    values[i] = kTakesRoot ? std::sqrt(value) : value;
   }
 }
 

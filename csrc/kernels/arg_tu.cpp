@@ -1,6 +1,6 @@
 // Where the first extreme lies, for one ISA level; NaN is the most extreme. A row is looked at in
-// blocks: the extreme of a block is a plain vectorised reduction, and only the block that wins is
-// searched for the position. Short rows, and rows of few columns, are turned first.
+// groups of vectors, and only the group that wins is searched for the position. Short rows, and
+// rows of few columns, are turned first.
 #include <algorithm>
 #include <type_traits>
 
@@ -14,7 +14,6 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kBlock = 2048;
 constexpr int64_t kFewColumns = 16;    // of which rows are turned into columns
 constexpr int64_t kTurned = 16 * 256;  // elements at once
 
@@ -57,12 +56,13 @@ struct Loops {
   static constexpr int kLeastBytes =
       static_cast<int>(std::min<size_t>(kShort * sizeof(T), kVectorBytes));
   static constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
-  // From so many elements on the extreme is found first, and then its place.
-  static constexpr int64_t kLong = 12 * kLanes;
+  static constexpr int64_t kGroup = 4 * kLanes;
+  // From so many elements on they are looked at in groups.
+  static constexpr int64_t kLong = (sizeof(T) < 4 ? 12 : 24) * kLanes;
+  // Groups are counted in integers as wide as the elements.
+  static constexpr int64_t kMost =
+      kGroup * (std::min<int64_t>(std::numeric_limits<Number>::max(), 1 << 30) - 2);
   static_assert(sizeof(T) > 1 || kLong / kLeastBytes <= 127, "vectors are counted in 8 bits");
-
-  // Whether one instruction finds the more extreme of two: AVX2 has none for integers of 64 bits.
-  static constexpr bool kHasExtremes = kFloats<T> || sizeof(T) < 8 || kHasMasks;
 
   static bool is_nan(T x) { return x != x; }
 
@@ -79,6 +79,9 @@ struct Loops {
     }
     [[gnu::always_inline]] void meet(Values<kBytes> value, Numbers<kBytes> number) {
       look(value);
+      keep(value, number);
+    }
+    [[gnu::always_inline]] void keep(Values<kBytes> value, Numbers<kBytes> number) {
       at = Order::beats(value, best) ? number : at;
       best = Order::more_extreme(value, best);
     }
@@ -92,64 +95,62 @@ struct Loops {
     return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(x) % kVectorBytes / sizeof(T));
   }
 
-  // The extreme of kLong elements or more if none is NaN; else NaN. Of what follows some lines are
-  // asked for meanwhile. The last vectors may have some elements again.
-  static T extreme_of(const T* x, int64_t n) {
+  // The place of the first extreme of n elements, kLong to kMost of them. Four vectors are a group,
+  // whose number the lanes keep; only the group that wins is searched. The last one may have some
+  // elements again. Of what follows some lines are asked for meanwhile.
+  static int64_t first_in_groups(const T* x, int64_t n) {
     using V = Values<kVectorBytes>;
-    constexpr int64_t kStep = 4 * kLanes;
-    V best[4];
-    for (int v = 0; v < 4; ++v) best[v] = load<V>(x + v * kLanes);
-    Numbers<kVectorBytes> nans{};
-    if constexpr (kFloats<T>) nans = best[0] != best[0];
-    const auto look = [&](const T* from) __attribute__((always_inline)) {
-#pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) {
-        const V value = load<V>(from + v * kLanes);
-        if constexpr (kFloats<T>) nans |= value != value;
-        best[v] = Order::more_extreme(value, best[v]);
-      }
-    };
-    for (int64_t i = before_aligned(x); i + kStep <= n; i += kStep) {
+    Leaders<kVectorBytes> leader;
+    Numbers<kVectorBytes> number{};
+    leader.begin(load<V>(x));
+    meet_group(leader, x, number);
+    const int64_t start = before_aligned(x);
+    int64_t i = start;
+    for (; i + kGroup <= n; i += kGroup) {
       const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAhead;
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
-      look(x + i);
+      meet_group(leader, x + i, ++number);
     }
-    look(x + n - kStep);
-    if constexpr (kFloats<T>) {
-      if (any_bit(nans)) return std::numeric_limits<T>::quiet_NaN();
-    }
-    const auto more = [](V a, V b) { return Order::more_extreme(a, b); };
-    return join_lanes(more(more(best[0], best[1]), more(best[2], best[3])), more)[0];
+    if (i < n) meet_group(leader, x + n - kGroup, ++number);
+    if (kFloats<T> && any_bit(leader.nans)) return first_nan(x);
+    const auto [extreme, first] = winner_of(leader);
+    const int64_t begin = first == 0 ? 0 : std::min(start + (first - 1) * kGroup, n - kGroup);
+    return begin + first_equal(x + begin, extreme);
   }
-  static constexpr int64_t kAhead = 16384;  // bytes
+  static constexpr uintptr_t kAhead = 16384;  // bytes
 
-  // The place of the first of n elements that is `wanted`; there is one.
-  static int64_t first_equal(const T* x, int64_t n, T wanted) {
-    if (is_nan(wanted)) return first_nan(x);
+  [[gnu::always_inline]] static void meet_group(Leaders<kVectorBytes>& leader, const T* x,
+                                                Numbers<kVectorBytes> number) {
     using V = Values<kVectorBytes>;
-    using N = Numbers<kVectorBytes>;
-    const V all = V{} + wanted;
-    const N first = load<V>(x) == all;
-    if (any_bit(first)) return first_set(first);
-    int64_t i = before_aligned(x);
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-      V some[4];
-      for (int v = 0; v < 4; ++v) some[v] = load<V>(x + i + v * kLanes);
-      N found;
-      if constexpr (kHasExtremes) {
-        // Nothing is more extreme: of some the most extreme one is equal, if any is.
-        found = Order::more_extreme(Order::more_extreme(some[0], some[1]),
-                                    Order::more_extreme(some[2], some[3])) == all;
-      } else {
-        found = (some[0] == all) | (some[1] == all) | (some[2] == all) | (some[3] == all);
-      }
-      if (any_bit(found)) break;
+    V some[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      some[v] = load<V>(x + v * kLanes);
+      leader.look(some[v]);
     }
-    for (; i + kLanes <= n; i += kLanes) {
-      const N found = load<V>(x + i) == all;
+    leader.keep(Order::more_extreme(Order::more_extreme(some[0], some[1]),
+                                    Order::more_extreme(some[2], some[3])),
+                number);
+  }
+
+  // The place of the first element of a group that is `wanted`; there is one.
+  static int64_t first_equal(const T* x, T wanted) {
+    using V = Values<kVectorBytes>;
+    const V all = V{} + wanted;
+    for (int64_t i = 0;; i += kLanes) {
+      const Numbers<kVectorBytes> found = load<V>(x + i) == all;
       if (any_bit(found)) return i + first_set(found);
     }
-    return n - kLanes + first_set(load<V>(x + n - kLanes) == all);
+  }
+
+  // The extreme, and the first number that a lane has which met it.
+  template <int kBytes>
+  [[gnu::always_inline]] static std::pair<T, int64_t> winner_of(const Leaders<kBytes>& leader) {
+    using V = Values<kBytes>;
+    using N = Numbers<kBytes>;
+    const V extreme = join_lanes(leader.best, [](V a, V b) { return Order::more_extreme(a, b); });
+    const N at = leader.best == extreme ? leader.at : N{} + std::numeric_limits<Number>::max();
+    return {extreme[0], join_lanes(at, [](N a, N b) { return a < b ? a : b; })[0]};
   }
 
   static int64_t first_of_few(const T* x, int64_t n) {
@@ -194,18 +195,14 @@ struct Loops {
       if (n < kLanes) return first_in_lanes<kLeastBytes>(x, n);
     }
     if (n < kLong) return first_in_lanes<kVectorBytes>(x, n);
-    const int64_t size = std::min(n, kBlock);
-    int64_t winner = 0;
-    T best = extreme_of(x, size);
-    for (int64_t at = size; at < n && !is_nan(best); at += size) {
+    const int64_t size = (n - 1) / ((n - 1) / kMost + 1) + 1;
+    int64_t winner = first_in_groups(x, size);
+    for (int64_t at = size; at < n && !is_nan(x[winner]); at += size) {
       const int64_t begin = std::min(at, n - size);  // some of them again, which do not win
-      const T value = extreme_of(x + begin, size);
-      if (wins(value, best)) {
-        best = value;
-        winner = begin;
-      }
+      const int64_t place = begin + first_in_groups(x + begin, size);
+      winner = wins(x[place], x[winner]) ? place : winner;
     }
-    return winner + first_equal(x + winner, size, best);
+    return winner;
   }
 
   // n columns of `count` rows, which lie `step` elements apart, one after the other.

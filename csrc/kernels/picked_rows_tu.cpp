@@ -88,44 +88,60 @@ void put_rows(char* out, const char* in, int64_t step, const PickedRows& rows) {
   });
 }
 
-// The sum of booleans is whether one of them is true.
-template <class T, int kCount>
-inline void add_lanes(char* to, const char* values) {
+// kBytes of elements, and their sums. The sum of booleans is whether one of them is true.
+template <class T, int kBytes>
+struct Lanes {
   using Number = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
-  typedef Number Lanes __attribute__((vector_size(kCount * sizeof(T))));
-  Lanes sums, added;
-  std::memcpy(&sums, to, sizeof(sums));
-  std::memcpy(&added, values, sizeof(added));
-  if constexpr (std::is_same_v<T, bool>) {
-    sums |= added;
-  } else {
-    sums += added;
+  typedef Number Numbers __attribute__((vector_size(kBytes)));
+
+  static Lanes at(const char* from) {
+    Lanes made;
+    std::memcpy(&made, from, sizeof(made));
+    return made;
   }
-  std::memcpy(to, &sums, sizeof(sums));
+  void store(char* to) const { std::memcpy(to, &numbers, sizeof(numbers)); }
+  Lanes operator+(const Lanes& other) const {
+    if constexpr (std::is_same_v<T, bool>) return {numbers | other.numbers};
+    return {numbers + other.numbers};
+  }
+  Numbers numbers;
+};
+
+template <class T, int kBytes>
+inline void add_lanes(char* to, const char* values) {
+  using L = Lanes<T, kBytes>;
+  (L::at(to) + L::at(values)).store(to);
 }
 
-// Fewer than 2 * kCount elements, in pieces that don't overlap: a sum that is soon read again is
-// read as it was written.
-template <class T, int kCount>
+// Fewer than 2 * kBytes, in pieces that don't overlap: a sum that is soon read again is read as it
+// was written.
+template <class T, int kBytes>
 inline void add_few(char* to, const char* values, int64_t bytes) {
-  if constexpr (kCount > 0) {
-    constexpr int64_t kBytes = kCount * static_cast<int64_t>(sizeof(T));
+  if constexpr (kBytes >= static_cast<int>(sizeof(T))) {
     const int64_t done = bytes & kBytes;
-    if (done != 0) add_lanes<T, kCount>(to, values);
-    add_few<T, kCount / 2>(to + done, values + done, bytes);
+    if (done != 0) add_lanes<T, kBytes>(to, values);
+    add_few<T, kBytes / 2>(to + done, values + done, bytes);
   }
+}
+
+// Rows that are one vector.
+template <class T, int kBytes>
+void add_words(char* out, const char* in, int64_t step, const PickedRows& rows) {
+  over_rows(out, rows, [=](int64_t i, char* row) { add_lanes<T, kBytes>(row, in + i * step); });
 }
 
 template <class T>
 void add_rows(char* out, const char* in, int64_t step, const PickedRows& rows) {
-  constexpr int kLanes = kRunBytes / static_cast<int>(sizeof(T));
+  if (rows.bytes == 8) return add_words<T, 8>(out, in, step, rows);
+  if (rows.bytes == 16) return add_words<T, 16>(out, in, step, rows);
+  if (rows.bytes == kRunBytes) return add_words<T, kRunBytes>(out, in, step, rows);
   over_rows(out, rows, [=, bytes = rows.bytes](int64_t i, char* row) {
     const char* const values = in + i * step;
     int64_t done = 0;
     for (; done + kRunBytes <= bytes; done += kRunBytes) {
-      add_lanes<T, kLanes>(row + done, values + done);
+      add_lanes<T, kRunBytes>(row + done, values + done);
     }
-    add_few<T, kLanes / 2>(row + done, values + done, bytes - done);
+    add_few<T, kRunBytes / 2>(row + done, values + done, bytes - done);
   });
 }
 

@@ -130,7 +130,7 @@ struct VectorLanes {
 
   // The lanes of an extreme if no element is NaN, of which one instruction finds the more extreme
   // of two; else a lane of `nans` is set. Those of kCount vectors are joined at the end.
-  template <int kCount = kVectors>
+  template <int kCount>
   [[gnu::always_inline]] static V folded_extreme(const Stored* x, int64_t n, LaneNumbers<V>& nans) {
     V lanes[kCount];
     for (V& some : lanes) some = V{} + L::first_lane();
@@ -256,9 +256,7 @@ struct RowBlocks {
       for (int64_t i = 0; i < L::kRun; i += kLanes) {
 #pragma GCC unroll 1
         for (int l = 0; l < kLanes; ++l) {
-          const Lane value = L::mapped_at(x, i + l);
-          // Whether it is NaN, which the first one is asked, waits for nothing.
-          lanes[l] = L::kIsExtreme ? L::combine(value, lanes[l]) : L::combine(lanes[l], value);
+          lanes[l] = L::combine(lanes[l], L::mapped_at(x, i + l));
         }
       }
       return combine_lanes(lanes);
@@ -275,6 +273,20 @@ struct RowBlocks {
     for (uintptr_t b = 0; b < static_cast<uintptr_t>(n) * sizeof(Stored); b += kApart) {
       __builtin_prefetch(reinterpret_cast<const void*>(from + b), 0, 2);
     }
+  }
+
+  // The extreme of n elements and of what there is; NaN if any is.
+  static Acc extreme(Acc total, const Stored* x, int64_t n) {
+    const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
+    for (; n > 0; n -= kTile, x += kTile) {
+      const int64_t count = std::min(n, kTile);
+      LaneNumbers<Vector<Lane>> nans{};
+      fetch_beyond(x, count);
+      const auto lanes = Vectors::template folded_extreme<4>(x, count, nans);
+      if (any_bit(nans)) return std::numeric_limits<Acc>::quiet_NaN();
+      total = L::combine(total, join_lanes(lanes, more)[0]);
+    }
+    return total;
   }
 
   // Of n elements, block by block.

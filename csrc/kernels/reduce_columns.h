@@ -9,6 +9,52 @@
 namespace tensorlike {
 namespace {
 
+// Lines of memory that are asked for ahead of time, some for each group of rows.
+struct FetchedLines {
+  [[gnu::always_inline]] void fetch() {
+    for (uintptr_t line = at; line < at + bytes; line += 64) {
+      const void* const from = reinterpret_cast<const void*>(line);
+      is_far ? __builtin_prefetch(from, 0, 2) : __builtin_prefetch(from);
+    }
+    at += step;
+  }
+  uintptr_t at, bytes, step;
+  bool is_far;  // the second cache is asked
+};
+
+// Columns of groups of kRowsTogether rows, kWidth of them at a time, down as many rows as a
+// near cache has room for: strip(to, in, step, groups, lines). The last strip has some columns
+// again, which give the same as before. Rows that follow each other are fetched in their order: by
+// itself the processor sees several streams within a page, and finds no order in them.
+template <int kWidth, class Acc, class Stored, class Strip>
+[[gnu::always_inline]] inline void in_strips(Acc* to, const Stored* in, int64_t n, int64_t groups,
+                                             int64_t step, Strip&& strip) {
+  constexpr int64_t kNear = 8192;   // bytes of what is walked
+  constexpr int64_t kMost = 65536;  // of four groups
+  constexpr int64_t kSize = kRowsTogether * static_cast<int64_t>(sizeof(Stored));
+  const int64_t together =
+      std::max<int64_t>({1, kNear / (n * kSize), std::min<int64_t>(4, kMost / (n * kSize))});
+  const bool is_far = together * n * kSize > kNear;
+  const int64_t last = n - kWidth;
+  Acc again[kWidth];
+  for (; groups > 0; groups -= together, in += together * kRowsTogether * step) {
+    const int64_t some = std::min(together, groups);
+    const uintptr_t next = reinterpret_cast<uintptr_t>(in + together * kRowsTogether * step);
+    const auto ahead = [&](int64_t from, int64_t width) {
+      const bool is_next = step == n && groups > together;
+      return FetchedLines{next + static_cast<uintptr_t>(from * kSize),
+                          is_next ? static_cast<uintptr_t>(width * kSize) : 0,
+                          static_cast<uintptr_t>(n * kSize), is_far};
+    };
+    std::copy_n(to + last, kWidth, again);
+    int64_t j = 0;
+    for (; j + kWidth <= n; j += kWidth) strip(to + j, in + j, step, some, ahead(j, kWidth));
+    if (j == n) continue;
+    strip(again, in + last, step, some, ahead(j, n - j));
+    std::copy_n(again, kWidth, to + last);
+  }
+}
+
 // L has the loops along rows.
 template <class L>
 struct ReducedColumns {
@@ -16,9 +62,6 @@ struct ReducedColumns {
   using Lane = typename L::Lane;
   using Acc = typename L::Acc;
   using Combine = typename L::CombineTwo;
-  static constexpr int kColumns = L::kColumns;
-  static constexpr int64_t kFar = 8192;  // bytes ahead, of which the second cache is asked
-
   // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
   template <int kCount>
   static Lane pairwise(const T* in, int64_t step) {
@@ -30,55 +73,34 @@ struct ReducedColumns {
     }
   }
 
-  // The accumulators overlap nothing.
-  template <int kCount, int kWidth>
-  static void some_columns(Acc* __restrict to, const T* in, int64_t step) {
-    for (int j = 0; j < kWidth; ++j) {
-      to[j] = static_cast<Acc>(Combine{}(to[j], static_cast<Acc>(pairwise<kCount>(in + j, step))));
-    }
-  }
-
   static void one_row(Acc* __restrict to, const T* in, int64_t n) {
     for (int64_t j = 0; j < n; ++j) {
       to[j] = static_cast<Acc>(Combine{}(to[j], static_cast<Acc>(L::mapped_at(in, j))));
     }
   }
 
-  static void some_rows(Acc* to, const T* in, int64_t n, int64_t step) {
-    constexpr int kCount = kRowsTogether;
-    // Rows that follow each other are fetched in their order, ahead of time: by itself the
-    // processor sees several streams within a page, and finds no order in them.
-    const bool are_together = step == n;
-    uintptr_t ahead = reinterpret_cast<uintptr_t>(in + kCount * step);
-    const uintptr_t end = are_together ? ahead + kCount * n * sizeof(T) : ahead;
-    const bool is_far = kCount * n * static_cast<int64_t>(sizeof(T)) >= kFar;
-    auto fetch = [&](uintptr_t until) {
-      for (; ahead < until; ahead += 64) {
-        const void* const line = reinterpret_cast<const void*>(ahead);
-        is_far ? __builtin_prefetch(line, 0, 2) : __builtin_prefetch(line);
-      }
-    };
-    int64_t j = 0;
-    for (; j + kColumns <= n; j += kColumns) {
-      fetch(std::min(end, ahead + kCount * kColumns * sizeof(T)));
-      some_columns<kCount, kColumns>(to + j, in + j, step);
+  // n > 0 columns of groups of kRowsTogether rows, in strips as wide as there are columns for.
+  template <int kWidth = L::kColumns>
+  static void rows(Acc* to, const T* in, int64_t n, int64_t groups, int64_t step) {
+    if constexpr (kWidth > 1) {
+      if (n < kWidth) return rows<kWidth / 2>(to, in, n, groups, step);
     }
-    fetch(end);
-    last_columns<kCount, kColumns / 2>(to + j, in + j, n - j, step);
+    in_strips<kWidth>(to, in, n, groups, step, strip<kWidth>);
   }
 
-  // n < 2 * kWidth columns.
-  template <int kCount, int kWidth>
-  static void last_columns(Acc* to, const T* in, int64_t n, int64_t step) {
-    if (n >= kWidth) {
-      some_columns<kCount, kWidth>(to, in, step);
-      to += kWidth;
-      in += kWidth;
-      n -= kWidth;
+  // Accumulators stay in registers.
+  template <int kWidth>
+  static void strip(Acc* to, const T* in, int64_t step, int64_t groups, FetchedLines ahead) {
+    Acc totals[kWidth];
+    std::copy_n(to, kWidth, totals);
+    for (; groups > 0; --groups, in += kRowsTogether * step) {
+      ahead.fetch();
+      for (int j = 0; j < kWidth; ++j) {
+        const Acc found = static_cast<Acc>(pairwise<kRowsTogether>(in + j, step));
+        totals[j] = static_cast<Acc>(Combine{}(totals[j], found));
+      }
     }
-    if constexpr (kWidth > 1) {
-      if (n > 0) last_columns<kCount, kWidth / 2>(to, in, n, step);
-    }
+    std::copy_n(totals, kWidth, to);
   }
 };
 

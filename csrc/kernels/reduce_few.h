@@ -136,7 +136,8 @@ struct FewElements {
       }
     }
 
-    // One lane a row. The last one stands for those that are missing.
+    // One lane a row. The last one stands for those that are missing. Extremes are found as in long
+    // rows, so that the same one of several zeros wins.
     template <class Stored>
     [[gnu::always_inline]] Vector<Few> results_of(const Stored* in, int64_t rows) const {
       using Vectors = VectorLanes<L, Stored>;
@@ -148,12 +149,15 @@ struct FewElements {
       if constexpr (L::kIsExtreme) {
         LaneNumbers<Vector<Few>> nans{};
         for (int64_t r = 0; r < kWidth; ++r) {
-          made[r] = Vectors::folded_extreme(row(r), n_, nans);
+          made[r] = Vectors::template folded_extreme<4>(row(r), n_, nans);
         }
-        const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
-        if (!any_bit(nans)) return join_rows(made, more);
-      }
-      if constexpr (L::Blocks::kInVectors) {
+        for (int64_t r = 0; any_bit(nans) && r < kWidth; ++r) {
+          LaneNumbers<Vector<Few>> own{};
+          Vectors::template folded_extreme<4>(row(r), n_, own);
+          if (any_bit(own)) made[r] = Vector<Few>{} + std::numeric_limits<Few>::quiet_NaN();
+        }
+        return join_rows(made, [](auto a, auto b) { return L::more_extreme(a, b); });
+      } else if constexpr (L::Blocks::kInVectors) {
         for (int64_t r = 0; r < kWidth; ++r) made[r] = Vectors::folded(row(r), n_);
       } else {
         fold_rows(made, in, rows);

@@ -7,6 +7,7 @@
 #include "kernels/half_loop.h"
 #include "kernels/kernel_table.h"
 #include "kernels/reduce_blocks.h"
+#include "kernels/reduce_columns.h"
 #include "kernels/reduce_few.h"
 
 namespace tensorlike {
@@ -43,12 +44,15 @@ struct ReducedHalves {
 
   static void row(void* acc, const void* x, int64_t n) {
     const Half* in = static_cast<const Half*>(x);
+    [[maybe_unused]] Acc& total = *static_cast<Acc*>(acc);
     if constexpr (kInRegisters) {
-      Acc& total = *static_cast<Acc*>(acc);
       total = RowBlocks<L, Half>::row(total, in, n);
       return;
     }
-    if constexpr (L::kIsExtreme) return extreme(*static_cast<Acc*>(acc), in, n);
+    if constexpr (L::kIsExtreme) {
+      total = RowBlocks<L, Half>::extreme(total, in, n);
+      return;
+    }
     alignas(64) float wide[kPiece];
     for (; n > 0; n -= kPiece, in += kPiece) {
       const int64_t count = std::min(n, kPiece);
@@ -57,34 +61,15 @@ struct ReducedHalves {
     }
   }
 
-  static void extreme(Acc& total, const Half* in, int64_t n) {
-    const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
-    for (; n > 0; n -= kTile, in += kTile) {
-      const int64_t count = std::min(n, kTile);
-      LaneNumbers<Vector<float>> nans{};
-      RowBlocks<L, Half>::fetch_beyond(in, count);
-      const auto lanes = VectorLanes<L, Half>::template folded_extreme<4>(in, count, nans);
-      if (any_bit(nans)) {
-        total = std::numeric_limits<Acc>::quiet_NaN();
-        return;
-      }
-      total = L::combine(total, join_lanes(lanes, more)[0]);
-    }
-  }
-
   // Columns do not meet: vectors of them are widened in registers, kRowsTogether rows at a time.
   // Results of mapping that a sum may round, or not, are left to the loops of float32.
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
     Acc* const to = static_cast<Acc*>(acc);
     const Half* in = static_cast<const Half*>(x);
-    const bool fills_vectors = n >= kWidth && !L::rounds();
-    for (; fills_vectors && count >= kRowsTogether; count -= kRowsTogether) {
-      for (int64_t j = 0; j + kWidth <= n; j += kWidth) add_columns(to + j, in + j, step, 0);
-      // The last columns are those of a whole vector, of which some have been added before.
-      const int64_t last = n - kWidth;
-      if (n % kWidth != 0) add_columns(to + last, in + last, step, kWidth - n % kWidth);
-      in += kRowsTogether * step;
-    }
+    const int64_t groups = n < kWidth || L::rounds() ? 0 : count / kRowsTogether;
+    if (groups > 0) in_strips<kWidth>(to, in, n, groups, step, strip);
+    count -= groups * kRowsTogether;
+    in += groups * kRowsTogether * step;
     if (count > 0) wide_rows(to, in, n, count, step);
   }
 
@@ -107,17 +92,21 @@ struct ReducedHalves {
     }
   }
 
-  // A vector of columns, from one of them on.
-  [[gnu::always_inline]] static void add_columns(Acc* to, const Half* in, int64_t step,
-                                                 int64_t from) {
-    alignas(kVectorBytes) float lanes[kWidth];
-    alignas(kVectorBytes) Acc sums[kWidth];
-    store(lanes, pairwise<kRowsTogether>(in, step));
+  // A vector of columns, whose accumulators stay in registers.
+  static void strip(Acc* to, const Half* in, int64_t step, int64_t groups, FetchedLines ahead) {
+    alignas(kVectorBytes) Acc totals[kWidth];
+    std::copy_n(to, kWidth, totals);
+    for (; groups > 0; --groups, in += kRowsTogether * step) {
+      alignas(kVectorBytes) float lanes[kWidth];
+      ahead.fetch();
+      store(lanes, pairwise<kRowsTogether>(in, step));
 #pragma GCC unroll 1
-    for (int l = 0; l < kWidth; ++l) {
-      sums[l] = static_cast<Acc>(typename L::CombineTwo{}(to[l], static_cast<Acc>(lanes[l])));
+      for (int l = 0; l < kWidth; ++l) {
+        totals[l] =
+            static_cast<Acc>(typename L::CombineTwo{}(totals[l], static_cast<Acc>(lanes[l])));
+      }
     }
-    std::copy(sums + from, sums + kWidth, to + from);
+    std::copy_n(totals, kWidth, to);
   }
 
   // Rows come as many together as L wants them, and in their order, as memory has them.

@@ -39,10 +39,11 @@ struct Loops {
   static constexpr bool kSums = kInit == Init::kZero || kInit == Init::kOne;
   using Acc = Accumulator<Mapped, kSums>;
   using Lane = LaneOf<Mapped, kInit == Init::kZero, Acc>;
-  // As many bytes of narrow ones as of others; of truths, only where columns lie side by side.
-  static constexpr int kColumns =
-      sizeof(Lane) < 4 ? 64 / static_cast<int>(sizeof(Lane)) : kUsualLanes;
-  static constexpr int kLanes = std::is_same_v<Lane, bool> ? kUsualLanes : kColumns;
+  // Columns that are looked at together where they lie side by side.
+  static constexpr int kColumns = 64 / static_cast<int>(sizeof(Lane));
+  // As many bytes of narrow ones as of others, but of truths.
+  static constexpr int kLanes =
+      sizeof(Lane) < 4 && !std::is_same_v<Lane, bool> ? kColumns : kUsualLanes;
   static constexpr int kRowLanes = kUsualLanes;
 
   static Lane first_lane() { return first_value<Lane, kInit>(); }
@@ -95,6 +96,8 @@ struct Loops {
       }
       *static_cast<Acc*>(acc) = total;
       return;
+    } else if constexpr (kIsExtreme) {
+      *static_cast<Acc*>(acc) = Blocks::extreme(total, in, n);
     } else {
       *static_cast<Acc*>(acc) = Blocks::row(total, in, n);
     }
@@ -170,9 +173,8 @@ struct Loops {
   static void each_long(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
                         int64_t step) {
     constexpr int64_t kResults = 64;
-    // Fewer elements are looked at in several rows side by side; extremes of whole blocks are found
-    // otherwise, NaN first.
-    constexpr int64_t kLongRow = kIsFree || Blocks::kInVectors ? 0 : kRun;
+    // Fewer elements are looked at in several rows side by side.
+    constexpr int64_t kLongRow = kIsFree || kIsExtreme || Blocks::kInVectors ? 0 : kRun;
     Acc totals[kResults];
     [[maybe_unused]] Lane parts[kTogether];
     for (int64_t at = 0; at < count; at += kResults) {
@@ -217,10 +219,10 @@ struct Loops {
         count -= groups * kRowsTogether;
       }
     }
-    for (; count >= kRowsTogether; count -= kRowsTogether, in += kRowsTogether * step) {
-      Columns::some_rows(to, in, n, step);
-    }
-    for (; count > 0; --count, in += step) Columns::one_row(to, in, n);
+    const int64_t groups = count / kRowsTogether;
+    if (groups > 0) Columns::rows(to, in, n, groups, step);
+    in += groups * kRowsTogether * step;
+    for (count %= kRowsTogether; count > 0; --count, in += step) Columns::one_row(to, in, n);
   }
 
   static void join(void* acc, const void* other, int64_t n) {

@@ -48,6 +48,19 @@ def test_places_in_columns_of_any_number(dtype: str, kind: str) -> None:
                 np.testing.assert_array_equal(found, theirs(several, axis=1))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float32"])
+def test_places_in_rows_of_more_groups_than_a_byte_counts(dtype: str) -> None:
+    for n in (8000, 8001, 16001, 32000, 32001, 40000, 100001):
+        x = np.zeros(n, dtype)
+        for place in (0, 1, 255, n // 3, n // 2 + 7, n - 65, n - 1):
+            x[:] = 5
+            x[place:] = 7  # the first of many
+            found = int(F.argmax(tl.tensor(x)))
+            assert found == place
+            x[place:] = 3
+            assert int(F.argmin(tl.tensor(x))) == place
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_places_in_rows_of_any_length(dtype: str, kind: str) -> None:

@@ -80,7 +80,17 @@ def test_every_level_computes_the_same_dtypes(level: str) -> None:
     given = level_given(level)
     if not given.endswith(level):
         pytest.skip(f"the machine and the build give {given}")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(PICK)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        " or ".join(PICK),
+    ]
     command += [str(TESTS / name) for name in REPRESENTATIVE]
     environment = os.environ | {"TENSORLIKE_ISA": level}
     environment.pop("PYTEST_XDIST_WORKER", None)

@@ -139,11 +139,11 @@ class Rows {
     return is_any && (is_one_row || bytes >= kWorthACall);
   }
 
-  // Bytes from the first element to the last of all operands.
+  // Bytes from the first element to the last of all operands but rows that come again.
   int64_t reads() const {
     int64_t bytes = 0;  // between elements
-    for (const TileOperand& x : operands_) {
-      bytes += std::abs(x.strides.back()) * static_cast<int64_t>(x.size);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (plan_.slots[i].row != 0) bytes += std::abs(plan_.slots[i].step);
     }
     return bytes * element_count(shape_);
   }

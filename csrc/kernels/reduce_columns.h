@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/kernel_table.h"
 
@@ -22,38 +23,54 @@ struct FetchedLines {
   bool is_far;  // the second cache is asked
 };
 
-// Columns of groups of kRowsTogether rows, kWidth of them at a time, down as many rows as a
-// near cache has room for: strip(to, in, step, groups, lines). The last strip has some columns
-// again, which give the same as before. Rows that follow each other are fetched in their order: by
-// itself the processor sees several streams within a page, and finds no order in them.
+// Of some groups of kRowsTogether rows kWidth columns at a time: strip(to, in, step, groups,
+// lines). The last strip has some columns again, which give the same as before. Meanwhile as many
+// rows that follow are fetched in their order: by itself the processor sees several streams within
+// a page, and finds no order in them.
 template <int kWidth, class Acc, class Stored, class Strip>
+[[gnu::always_inline]] inline void strips_of_groups(Acc* to, const Stored* in, int64_t n,
+                                                    int64_t groups, int64_t step, bool fetches,
+                                                    Strip&& strip) {
+  constexpr int64_t kSize = kRowsTogether * static_cast<int64_t>(sizeof(Stored));
+  constexpr int64_t kFar = 8192;  // bytes
+  const uintptr_t next = reinterpret_cast<uintptr_t>(in + groups * kRowsTogether * step);
+  const auto ahead = [&](int64_t from, int64_t width) __attribute__((always_inline)) {
+    return FetchedLines{next + static_cast<uintptr_t>(from * kSize),
+                        fetches ? static_cast<uintptr_t>(width * kSize) : 0,
+                        static_cast<uintptr_t>(n * kSize), groups * n * kSize > kFar};
+  };
+  const int64_t last = n - kWidth;
+  Acc again[kWidth];
+  std::copy_n(to + last, kWidth, again);
+  int64_t j = 0;
+  for (; j + kWidth <= n; j += kWidth) strip(to + j, in + j, step, groups, ahead(j, kWidth));
+  if (j == n) return;
+  strip(again, in + last, step, groups, ahead(j, n - j));
+  std::copy_n(again, kWidth, to + last);
+}
+
+// n >= kWidth columns. Accumulators stay in registers down as many groups as a near cache has room
+// for; of kMany strips and more they are in that cache themselves, and groups go one by one.
+template <int kWidth, int64_t kMany, class Acc, class Stored, class Strip>
 [[gnu::always_inline]] inline void in_strips(Acc* to, const Stored* in, int64_t n, int64_t groups,
                                              int64_t step, Strip&& strip) {
   constexpr int64_t kNear = 8192;   // bytes of what is walked
   constexpr int64_t kMost = 65536;  // of four groups
-  constexpr int64_t kSize = kRowsTogether * static_cast<int64_t>(sizeof(Stored));
-  const int64_t together =
-      std::max<int64_t>({1, kNear / (n * kSize), std::min<int64_t>(4, kMost / (n * kSize))});
-  const bool is_far = together * n * kSize > kNear;
-  const int64_t last = n - kWidth;
-  Acc again[kWidth];
+  const bool follow = step == n;
+  if (n >= kMany * kWidth) {
+    for (; groups > 0; --groups, in += kRowsTogether * step) {
+      strips_of_groups<kWidth>(to, in, n, 1, step, follow && groups > 1, strip);
+    }
+    return;
+  }
+  const int64_t size = n * kRowsTogether * static_cast<int64_t>(sizeof(Stored));
+  const int64_t together = std::max<int64_t>({1, kNear / size, std::min<int64_t>(4, kMost / size)});
   for (; groups > 0; groups -= together, in += together * kRowsTogether * step) {
-    const int64_t some = std::min(together, groups);
-    const uintptr_t next = reinterpret_cast<uintptr_t>(in + together * kRowsTogether * step);
-    const auto ahead = [&](int64_t from, int64_t width) {
-      const bool is_next = step == n && groups > together;
-      return FetchedLines{next + static_cast<uintptr_t>(from * kSize),
-                          is_next ? static_cast<uintptr_t>(width * kSize) : 0,
-                          static_cast<uintptr_t>(n * kSize), is_far};
-    };
-    std::copy_n(to + last, kWidth, again);
-    int64_t j = 0;
-    for (; j + kWidth <= n; j += kWidth) strip(to + j, in + j, step, some, ahead(j, kWidth));
-    if (j == n) continue;
-    strip(again, in + last, step, some, ahead(j, n - j));
-    std::copy_n(again, kWidth, to + last);
+    strips_of_groups<kWidth>(to, in, n, std::min(together, groups), step,
+                             follow && groups > together, strip);
   }
 }
+constexpr int64_t kNever = std::numeric_limits<int32_t>::max();
 
 // L has the loops along rows.
 template <class L>
@@ -85,7 +102,7 @@ struct ReducedColumns {
     if constexpr (kWidth > 1) {
       if (n < kWidth) return rows<kWidth / 2>(to, in, n, groups, step);
     }
-    in_strips<kWidth>(to, in, n, groups, step, strip<kWidth>);
+    in_strips<kWidth, kNever>(to, in, n, groups, step, strip<kWidth>);
   }
 
   // Accumulators stay in registers.

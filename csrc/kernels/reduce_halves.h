@@ -67,7 +67,10 @@ struct ReducedHalves {
     Acc* const to = static_cast<Acc*>(acc);
     const Half* in = static_cast<const Half*>(x);
     const int64_t groups = n < kWidth || L::rounds() ? 0 : count / kRowsTogether;
-    if (groups > 0) in_strips<kWidth>(to, in, n, groups, step, strip);
+    if (groups > 0) {
+      in_strips<kWidth, 4>(to, in, n, groups, step,
+                           [](auto... of) __attribute__((always_inline)) { strip(of...); });
+    }
     count -= groups * kRowsTogether;
     in += groups * kRowsTogether * step;
     if (count > 0) wide_rows(to, in, n, count, step);
@@ -93,7 +96,8 @@ struct ReducedHalves {
   }
 
   // A vector of columns, whose accumulators stay in registers.
-  static void strip(Acc* to, const Half* in, int64_t step, int64_t groups, FetchedLines ahead) {
+  [[gnu::always_inline]] static void strip(Acc* to, const Half* in, int64_t step, int64_t groups,
+                                           FetchedLines ahead) {
     alignas(kVectorBytes) Acc totals[kWidth];
     std::copy_n(to, kWidth, totals);
     for (; groups > 0; --groups, in += kRowsTogether * step) {

@@ -57,11 +57,13 @@ template <int kWidth, int64_t kMany, class Acc, class Stored, class Strip>
   constexpr int64_t kNear = 8192;   // bytes of what is walked
   constexpr int64_t kMost = 65536;  // of four groups
   const bool follow = step == n;
-  if (n >= kMany * kWidth) {
-    for (; groups > 0; --groups, in += kRowsTogether * step) {
-      strips_of_groups<kWidth>(to, in, n, 1, step, follow && groups > 1, strip);
+  if constexpr (kMany != kNever) {
+    if (n >= kMany * kWidth) {
+      for (; groups > 0; --groups, in += kRowsTogether * step) {
+        strips_of_groups<kWidth>(to, in, n, 1, step, follow && groups > 1, strip);
+      }
+      return;
     }
-    return;
   }
   const int64_t size = n * kRowsTogether * static_cast<int64_t>(sizeof(Stored));
   const int64_t together = std::max<int64_t>({1, kNear / size, std::min<int64_t>(4, kMost / size)});

@@ -49,6 +49,8 @@ template <int kWidth, class Acc, class Stored, class Strip>
   std::copy_n(again, kWidth, to + last);
 }
 
+constexpr int64_t kNever = std::numeric_limits<int32_t>::max();
+
 // n >= kWidth columns. Accumulators stay in registers down as many groups as a near cache has room
 // for; of kMany strips and more they are in that cache themselves, and groups go one by one.
 template <int kWidth, int64_t kMany, class Acc, class Stored, class Strip>
@@ -72,7 +74,6 @@ template <int kWidth, int64_t kMany, class Acc, class Stored, class Strip>
                              follow && groups > together, strip);
   }
 }
-constexpr int64_t kNever = std::numeric_limits<int32_t>::max();
 
 // L has the loops along rows.
 template <class L>

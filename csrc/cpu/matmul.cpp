@@ -141,7 +141,7 @@ struct Product {
 
 constexpr double kParallelProduct = 16e6;  // multiply-adds that are worth all threads
 
-thread_local ScratchBuffer t_sums;
+ScratchPlace t_sums;
 
 // Sums of numbers of 16 bits are written to where the finish says, and `out` is not used.
 template <class T>

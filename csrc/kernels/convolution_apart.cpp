@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kMostApartBytes = 8
                                     << 20;  // of images and results that are written down together
 
-thread_local ScratchBuffer t_images;
-thread_local ScratchBuffer t_results;
-thread_local ScratchBuffer t_apart_sums;
+ScratchPlace t_images;
+ScratchPlace t_results;
+ScratchPlace t_apart_sums;
 
 // One dimension, for the results `phase`, phase + dilation, ...: position p of the image of its own
 // is that of the whole at first + p * dilation.

@@ -15,9 +15,9 @@ constexpr int64_t kPanelsOfJob = 32;
 constexpr int64_t kMostSpan = 1024;  // elements of taps that lie apart, and those between
 constexpr int64_t kSlack = 128;      // elements that the last tile may read beyond its columns
 
-thread_local ScratchBuffer t_weights;
-thread_local ScratchBuffer t_operand;
-thread_local ScratchBuffer t_block;
+ScratchPlace t_weights;
+ScratchPlace t_operand;
+ScratchPlace t_block;
 
 template <class T>
 constexpr T kZeros[detail::GemmKernels<T>::kMaxRows] = {};

@@ -7,8 +7,8 @@
 namespace tensorlike {
 namespace {
 
-thread_local ScratchBuffer t_window_rows;
-thread_local ScratchBuffer t_row_sums;
+ScratchPlace t_window_rows;
+ScratchPlace t_row_sums;
 
 constexpr int64_t kMostDots = 8;  // windows that are rows
 constexpr int64_t kMostRowElements = 1024 * 1024;

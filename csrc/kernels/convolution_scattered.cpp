@@ -8,7 +8,7 @@
 namespace tensorlike {
 namespace {
 
-thread_local ScratchBuffer t_summands;
+ScratchPlace t_summands;
 
 // Elements that are written down at once: as many as the second-level cache holds.
 constexpr int64_t kMostScattered = 128 * 1024;

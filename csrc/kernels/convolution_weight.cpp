@@ -22,10 +22,10 @@ constexpr int64_t kGatherSlack = 16;  // elements that gathering may write beyon
 constexpr int64_t kWeightJobs = 32;
 constexpr int64_t kSumsBytes = 4 << 20;  // the most memory that sums of jobs may take together
 
-thread_local ScratchBuffer t_gathered;
-thread_local ScratchBuffer t_gradient;
-thread_local ScratchBuffer t_dots;
-thread_local ScratchBuffer t_weight_sums;
+ScratchPlace t_gathered;
+ScratchPlace t_gradient;
+ScratchPlace t_dots;
+ScratchPlace t_weight_sums;
 
 // The strips of a part of the windows and taps, which are `first` and on among all.
 template <class T>

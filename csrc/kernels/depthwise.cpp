@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostRows = 96 * 1024;  // elements: half of a second-level cache
 
-thread_local ScratchBuffer t_depthwise_rows;
+ScratchPlace t_depthwise_rows;
 
 }  // namespace
 

@@ -15,8 +15,8 @@ constexpr int64_t kMostBlockBytes = 8 << 20;  // of a thread's working memory
 // Of sums of products: by the problem alone, so that bits are the same.
 constexpr int64_t kBlockJobs = 32;
 
-thread_local ScratchBuffer t_vectors;
-thread_local ScratchBuffer t_parts;
+ScratchPlace t_vectors;
+ScratchPlace t_parts;
 
 template <class T>
 const BlockKernels& kernels_of() {

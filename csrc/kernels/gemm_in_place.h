@@ -20,8 +20,8 @@ constexpr double kSmallWork = 64 * 64 * 64;
 constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
 constexpr int64_t kStreamedRows = 8;
 
-thread_local ScratchBuffer t_buffer_a;
-thread_local ScratchBuffer t_buffer_b;
+ScratchPlace t_buffer_a;
+ScratchPlace t_buffer_b;
 
 template <class T>
 const GemmKernels<T>& kernels_of(const GemmTable& table) {

@@ -14,8 +14,8 @@ constexpr int64_t kPanelsAtOnce = 4;    // that are packed together
 constexpr int64_t kStepsAtOnce = 8;
 
 // The panels of a and the tile of b that a unit packs for itself.
-inline thread_local ScratchBuffer t_panels;
-inline thread_local ScratchBuffer t_tile;
+inline ScratchPlace t_panels;
+inline ScratchPlace t_tile;
 
 // One packed part of the problem: c[rows, columns] += a[rows, depth] @ b[depth, columns].
 template <class T>

@@ -58,7 +58,7 @@ constexpr int64_t kPanelsTogether = detail::IntegerKernels::kRowPanels;
 constexpr int64_t kProductRowsTogether = 70;
 constexpr int64_t kParallelProduct = 2 * 1000 * 1000;  // multiply-adds that are worth a thread
 
-thread_local ScratchBuffer t_product_sums;
+ScratchPlace t_product_sums;
 
 const detail::IntegerKernels& chosen() {
   static const detail::IntegerKernels& kernels = detail::integer_kernels(isa());

@@ -18,7 +18,7 @@ constexpr int64_t kPutting = 64;          // multiply-adds that take as long as 
 constexpr double kParallelWindows = 2e6;  // multiply-adds that are worth a thread
 constexpr int64_t kParallelElements = int64_t{1} << 14;  // that are laid out
 
-thread_local ScratchBuffer t_integer_window_sums;
+ScratchPlace t_integer_window_sums;
 
 int64_t flat(const int64_t (&sizes)[Window::kDims], int64_t d, int64_t h, int64_t w) {
   return (d * sizes[1] + h) * sizes[2] + w;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kFetched = 64;  // bytes of a cache line
 
-thread_local ScratchBuffer t_rows;
+ScratchPlace t_rows;
 
 void fetch(const char* first, int64_t n, int64_t step) {
   const int64_t by = std::max<int64_t>(1, kFetched / std::abs(step));

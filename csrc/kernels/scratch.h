@@ -37,12 +37,29 @@ class ScratchBuffer {
   size_t bytes_ = 0;
 };
 
+// One buffer of each thread. Made before anything runs: a variable of a namespace. What threads
+// have lies on the heap, since loaders keep only some hundred bytes for variables of threads, for
+// all libraries that a program loads.
+class ScratchPlace {
+ public:
+  ScratchPlace();
+  ScratchBuffer& here() const;        // this thread's
+  void* reserve(size_t bytes) const;  // of that
+
+ private:
+  size_t number_;
+};
+
+// What is kept of short rows (short_row_words.h), by log2 of a word's size. Here, since what is
+// compiled for one level must make nothing when the library is loaded.
+extern const ScratchPlace kept_short_rows[4];
+
 // Takes a thread's buffer for the time of one call. An interrupt hook may run any code, also
 // another such call; that one finds the place empty and makes a buffer of its own.
 class ScratchLoan {
  public:
-  explicit ScratchLoan(ScratchBuffer& home)
-      : home_(home), buffer_(std::exchange(home, ScratchBuffer())) {}
+  explicit ScratchLoan(const ScratchPlace& place)
+      : home_(place.here()), buffer_(std::exchange(home_, ScratchBuffer())) {}
   ~ScratchLoan() { home_ = std::move(buffer_); }
   ScratchLoan(const ScratchLoan&) = delete;
   ScratchLoan& operator=(const ScratchLoan&) = delete;

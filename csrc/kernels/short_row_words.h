@@ -5,12 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
-#include <memory>
+#include <iterator>
 #include <numeric>
+#include <type_traits>
 
 #include "kernels/kernel_table.h"
+#include "kernels/scratch.h"
 #include "kernels/stepped_words.h"
 
 namespace tensorlike {
@@ -48,10 +50,10 @@ class ShortRows {
 
   // Of each vector: its first word in memory, and each word as one of those from there on.
   struct Choices {
-    int64_t columns = 0, row = 0, step = 0;  // in words
-    int64_t count = 0;
-    int64_t advance = 0;  // words until the first choice comes again
-    int64_t reach = 0;    // the last word of any, from its first on
+    int64_t columns, row, step;  // in words; no columns: nothing is kept there
+    int64_t count;
+    int64_t advance;  // words until the first choice comes again
+    int64_t reach;    // the last word of any, from its first on
     int64_t first[kLanes];
     Words words[kLanes];
 
@@ -61,15 +63,16 @@ class ShortRows {
   // Those of the last blocks are kept: the next ones are mostly of the same rows, by turns.
   static const Choices& choices(int64_t columns, int64_t row, int64_t step) {
     struct Kept {
-      std::array<Choices, 4> all;
-      size_t next = 0;
+      Choices all[4];
+      size_t next;
     };
-    static thread_local std::unique_ptr<Kept> kept;
-    if (kept == nullptr) kept = std::make_unique<Kept>();
-    for (const Choices& c : kept->all) {
+    static_assert(std::is_trivially_copyable_v<Kept>);  // and begins as zeros
+    const ScratchPlace& place = kept_short_rows[std::countr_zero(unsigned{kSize})];
+    auto& kept = *static_cast<Kept*>(place.reserve(sizeof(Kept)));
+    for (const Choices& c : kept.all) {
       if (c.columns == columns && c.row == row && c.step == step) return c;
     }
-    Choices& made = kept->all[kept->next++ % kept->all.size()];
+    Choices& made = kept.all[kept.next++ % std::size(kept.all)];
     made.columns = columns;
     made.row = row;
     made.step = step;

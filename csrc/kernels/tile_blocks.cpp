@@ -23,7 +23,7 @@ constexpr int64_t kBlockGrain = 16384;     // elements times instructions that a
 constexpr int64_t kLongBlockWork = 32768;  // that deserve a BlockingRegion
 constexpr int64_t kApart = 1536;           // bytes between buffers: see tile.cpp
 
-thread_local ScratchBuffer t_blocks;
+ScratchPlace t_blocks;
 
 // A dimension in about equal parts.
 struct Parts {

@@ -22,7 +22,7 @@ constexpr size_t kFar = size_t{16} << 20;   // bytes of all slots that come from
 constexpr int64_t kShortest = 256;          // elements of a tile: loops have to be worth it
 constexpr int64_t kLongWork = 32768;  // elements times instructions that deserve a BlockingRegion
 
-thread_local ScratchBuffer t_streamed;
+ScratchPlace t_streamed;
 
 // Whether the output lies in memory that is read: its lines are in the cache anyway.
 bool is_read(const TileOutput& output, std::span<const TileOperand> operands) {

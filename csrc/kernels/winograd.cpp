@@ -22,12 +22,12 @@ constexpr int64_t kTileBytes = 8 << 20;            // of transformed tiles, in t
 constexpr int64_t kPanelBytes = 512 * 1024;        // of panels that are transformed together
 constexpr int64_t kSummed = 128;  // channels; after so many, sums go to memory: errors stay small
 
-thread_local ScratchBuffer t_transformed_weights;
-thread_local ScratchBuffer t_panels;
-thread_local ScratchBuffer t_tiles;
-thread_local ScratchBuffer t_products;
-thread_local ScratchBuffer t_seen;    // pixels of x
-thread_local ScratchBuffer t_pixels;  // and of y
+ScratchPlace t_transformed_weights;
+ScratchPlace t_panels;
+ScratchPlace t_tiles;
+ScratchPlace t_products;
+ScratchPlace t_seen;    // pixels of x
+ScratchPlace t_pixels;  // and of y
 
 // The tiles of a product, in strips.
 template <class T>
@@ -299,7 +299,7 @@ int64_t wanted_tiles(const WindowProduct<T>& p, int threads) {
 
 }  // namespace
 
-ScratchBuffer& tile_weights() { return t_transformed_weights; }
+const ScratchPlace& tile_weights() { return t_transformed_weights; }
 
 template <class T>
 bool has_winograd(const WindowProduct<T>& p) {

@@ -33,7 +33,7 @@ inline bool has_tiles(const Window& w) {
 inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
 
 // For transformed weights, and for their gradient, which is as large and never there with them.
-ScratchBuffer& tile_weights();
+const ScratchPlace& tile_weights();
 
 // Whole vectors of rows.
 template <class T>

@@ -15,9 +15,9 @@ constexpr int64_t kFewTogether = 128;  // tiles; fewer read and write the sums t
 constexpr int64_t kTilesOfJob = 128;   // that are transformed together
 constexpr int64_t kTilesOfSum = 256;   // after so many, sums go to memory: errors stay small
 
-thread_local ScratchBuffer t_x_tiles;
-thread_local ScratchBuffer t_dy_tiles;
-thread_local ScratchBuffer t_weight_pixels;
+ScratchPlace t_x_tiles;
+ScratchPlace t_dy_tiles;
+ScratchPlace t_weight_pixels;
 
 template <class T>
 class TileDots {

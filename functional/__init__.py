@@ -19,6 +19,7 @@ from .generated import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .rounding import *  # noqa: F403
 from .sets import *  # noqa: F403
+from .spacing import *  # noqa: F403
 
 if _TYPE_CHECKING:
     from .activations import *  # noqa: F403

@@ -32,7 +32,6 @@ from .generated import (
     arange,
     broadcast_to,
     concat,
-    full,
     gather,
     remainder,
     reshape,
@@ -108,12 +107,6 @@ def filled(shape: Any, value: int, dtype: Any, device: str | None) -> Any:
     """The op that makes a tensor of one number; float32, where nothing is said."""
     wanted = "float32" if dtype is None else dtype
     return makes(Fill(shape=dims_of(shape), fill_value=value, dtype=wanted, device=device))
-
-
-def filled_like(x: TensorLike, value: Any, dtype: Any, device: str | None) -> Tensor:
-    """A tensor of one number in the shape of another one, and its dtype where nothing is said."""
-    x = as_tensor(x)
-    return full(x.shape, value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:

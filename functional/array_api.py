@@ -42,7 +42,6 @@ from .creation import (
     empty_like,
     eye,
     full_like,
-    linspace,
     meshgrid,
     ones,
     ones_like,
@@ -155,6 +154,7 @@ from .picking import (
 )
 from .rounding import round
 from .sets import unique_all, unique_counts, unique_inverse
+from .spacing import linspace
 from .stacking import broadcast_arrays
 
 e = math.e

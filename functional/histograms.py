@@ -12,9 +12,10 @@ from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, isdtype
 from .algebra import diff
 from .arguments import named, number, several
 from .arranging import as_tensor
-from .creation import linspace, ones, zeros
+from .creation import ones, zeros
 from .generated import astype, max, min, reshape, searchsorted, sum, where
 from .segments import summed
+from .spacing import linspace
 
 __all__ = ["histogram", "histogramdd"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..imperative import ParameterError, ShapeError, Size, Tensor, TensorLike
 from .arguments import integer, named, several
 from .arranging import as_tensor, checked_shape, expand_dims, moveaxis, unstack
-from .creation import linspace, ones
+from .creation import ones
 from .generated import (
     abs,
     arange,
@@ -25,6 +25,7 @@ from .generated import (
     stack,
     where,
 )
+from .spacing import linspace
 
 __all__ = ["affine_grid", "grid_sample"]
 

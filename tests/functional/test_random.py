@@ -206,26 +206,6 @@ def test_an_element_depends_on_its_number_alone(mode: str) -> None:
         np.testing.assert_array_equal(part, whole[:size])
 
 
-def test_each_row_of_orders_is_one_of_its_own() -> None:
-    for shape in [(1,), (2, 1), (5, 7), (3, 256), (2, 2, 257), (40, 1000), (4, 0), (0, 3)]:
-        for dtype in (tl.int64, tl.int32, tl.uint16):
-            made = np.asarray(F.random_draw(shape, mode="orders", dtype=dtype, key=3, counter=1))
-            assert made.shape == shape and made.dtype == dtype.name
-            assert np.array_equal(
-                np.sort(made, axis=-1), np.broadcast_to(np.arange(shape[-1]), shape)
-            )
-    rows = np.asarray(F.random_draw((40, 1000), mode="orders", key=3))
-    assert len({tuple(row) for row in rows.tolist()}) == 40
-    means = np.asarray(F.random_draw((4000, 9), mode="orders", key=5)).mean(axis=0)
-    assert np.all(np.abs(means - 4) < 5 * np.sqrt(60 / 9 / 4000))
-    with pytest.raises(OverflowError):
-        F.random_draw((300,), mode="orders", dtype=tl.int8)
-    with pytest.raises(tl.ShapeError, match="must have a dimension"):
-        F.random_draw((), mode="orders")
-    with pytest.raises(tl.DTypeError, match="must be integer"):
-        F.random_draw((3,), mode="orders", dtype=tl.float32)
-
-
 def test_seeds_keys_and_states_repeat_numbers() -> None:
     tl.manual_seed(4)
     first = [tl.random.uniform(3).tolist(), tl.random.normal(3).tolist()]

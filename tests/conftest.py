@@ -8,6 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes a minute begins first, so that no process has it to do when all others are done."""
+    items.sort(key=lambda item: "test_isa_levels" not in item.nodeid)
+
+
 def pytest_collection_finish() -> None:
     """The collector needs not look at 50,000 tests again and again: tests ask for it a lot."""
     gc.collect()

@@ -42,6 +42,24 @@ def _words(count: int, width: int, key: int, counter: int) -> Array:
     return words[:count]
 
 
+def _order(words: Array, first: int, key: int, counter: int) -> list[int]:
+    """The numbers below len(words): each takes the place of one before it, which goes to the end.
+
+    Which one is the high word of a product; where the low one is among 2**32 modulo the range, the
+    word is drawn again, as the next attempt of its element.
+    """
+    order: list[int] = []
+    for i, word in enumerate(words.tolist()):
+        product, attempt = word * (i + 1), 0
+        while product % 2**32 < 2**32 % (i + 1):
+            attempt += 1
+            product = int(philox(key, [first + i], attempt, counter)[0, 0]) * (i + 1)
+        order.append(i)
+        place = product >> 32
+        order[i], order[place] = order[place], i
+    return order
+
+
 def random_draw(
     shape: Sequence[int],
     mode: str,
@@ -52,7 +70,7 @@ def random_draw(
     high: float,
     device: Any = None,
 ) -> Array:
-    """Uniform numbers and bits; the other modes are tested as distributions."""
+    """Uniform numbers, bits and orders; the other modes are tested as distributions."""
     import numpy as np
 
     count = math.prod(shape)
@@ -60,6 +78,13 @@ def random_draw(
         target = np.dtype(dtype or "uint64")
         width = max(32, target.itemsize * 8)
         return _words(count, width, key, counter).astype(target).reshape(shape)
+    if mode == "orders":
+        words = _words(count, 32, key, counter).reshape(shape)
+        rows = [
+            _order(row, at * shape[-1], key, counter)
+            for at, row in enumerate(words.reshape(-1, shape[-1]) if count else [])
+        ]
+        return np.array(rows, dtype=dtype or "int64").reshape(shape)
     if mode != "uniform":
         raise NotImplementedError(f"Random has no oracle for mode {mode!r}")
     target = np.dtype(dtype or "float32")

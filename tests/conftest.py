@@ -9,7 +9,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes a minute begins first, so that no process has it to do when all others are done."""
+    """What takes a minute begins first: else one process would do it when all others are done."""
     items.sort(key=lambda item: "test_isa_levels" not in item.nodeid)
 
 

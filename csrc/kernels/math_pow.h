@@ -114,7 +114,7 @@ TL_INLINE double pow_of_abs(double a, double y) {
   return exp2_of_pair(product.hi, product.lo + bounded_y * l.lo);
 }
 
-// One of two by its bits: `?:` would become a branch around what is costly, and the loop no vector's.
+// One of two by its bits: `?:` would become a branch around what costs, and the loop no vector.
 template <Real T>
 TL_INLINE T chosen(bool is_first, T first, T second) {
   const Uint<T> mask = Uint<T>{0} - Uint<T>(is_first);

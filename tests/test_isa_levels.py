@@ -71,7 +71,7 @@ def level_given(wanted: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+@pytest.mark.parametrize("level", [pytest.param("v2", marks=pytest.mark.slow), "v3", "v4"])
 def test_every_level_computes_the_same_dtypes(level: str) -> None:
     if os.environ.get("TENSORLIKE_ISA"):
         pytest.skip("runs at one level already")

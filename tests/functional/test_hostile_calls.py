@@ -48,7 +48,9 @@ def test_ten_thousand_random_calls_return_or_raise_what_is_documented() -> None:
 
 
 @LIMITS_MEMORY
-@pytest.mark.parametrize("mode", ("sync", "async", "lazy"))
+@pytest.mark.parametrize(
+    "mode", ["sync", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("async", "lazy"))]
+)
 def test_values_that_lie_change_and_break_nothing(mode: str) -> None:
     options = ("--lies", "20", "--mode", mode, "--shard", "0", "--objects")
     _, calls, refused, _ = run(*options, *(("--names",) if mode == "sync" else ()))

@@ -5,6 +5,7 @@
 
 #include "bind/elements.h"
 #include "bind/keys.h"
+#include "memory/layout.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -44,16 +45,11 @@ Picks picks_of(const Dims& shape, const RawTensor& key) {
   return is_mask ? Picks::kElements : Picks::kOther;
 }
 
-// Whether a value broadcasts to the rows that an index picks.
-bool fits_rows(const Dims& value, const Dims& shape, const Dims& index) {
-  Dims target = index;
-  for (size_t i = 1; i < shape.size(); ++i) target.push_back(shape[i]);
-  if (value.size() > target.size()) return false;
-  const size_t extra = target.size() - value.size();
-  for (size_t i = 0; i < value.size(); ++i) {
-    if (value[i] != 1 && value[i] != target[extra + i]) return false;
-  }
-  return true;
+// The shape of the rows that an index picks.
+Dims rows_shape(const Dims& shape, const Dims& index) {
+  Dims rows = index;
+  for (size_t i = 1; i < shape.size(); ++i) rows.push_back(shape[i]);
+  return rows;
 }
 
 bool is_real_number(PyObject* object) {
@@ -88,7 +84,7 @@ bool set_by_tensor(PyObject* self, PyObject* key, PyObject* value) {
   const Picks picks = picks_of(x->shape, index);
   const bool is_one_op =
       picks == Picks::kRows
-          ? held == nullptr || fits_rows(held->shape, x->shape, index.shape)
+          ? held == nullptr || broadcasts_to(held->shape, rows_shape(x->shape, index.shape))
           : picks == Picks::kElements && held == nullptr && index.shape.size() == x->shape.size();
   if (!is_one_op) return false;
   Object put = Object::share(value);

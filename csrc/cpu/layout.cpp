@@ -1,4 +1,6 @@
 // Kernels that move elements, and that make tensors out of nothing.
+#include "memory/layout.h"
+
 #include <algorithm>
 
 #include "base/blocking.h"
@@ -44,16 +46,6 @@ void set_subtensor(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   if (out.data != inputs[0]->data) assign(out, *inputs[0]);
   Selection s = select(op.name(), out.shape, out.strides, op.get<std::vector<int64_t>>("items"));
   assign(out.view(std::move(s.shape), std::move(s.strides), s.offset), *inputs[1]);
-}
-
-// Whether it broadcasts to the shape as it lies.
-bool fits(const Array& x, const Dims& shape) {
-  if (x.shape.size() > shape.size()) return false;
-  const size_t extra = shape.size() - x.shape.size();
-  for (size_t i = 0; i < x.shape.size(); ++i) {
-    if (x.shape[i] != 1 && x.shape[i] != shape[extra + i]) return false;
-  }
-  return true;
 }
 
 void convert(const Op&, Arrays inputs, Arrays outputs, Workspace&) {
@@ -154,7 +146,7 @@ bool set_few(const Op& op, RawTensor& x, const Array& value) {
   if (!is_here || x.dtype != value.dtype) return false;
   static const std::string name = "SetSubtensor";
   Selection s = select(name, x.shape, x.strides, std::get<std::vector<int64_t>>(op.attrs[0]));
-  if (!fits(value, s.shape)) return false;
+  if (!broadcasts_to(value.shape, s.shape)) return false;
   const Array& all = x;
   const Array part = all.view(std::move(s.shape), std::move(s.strides), s.offset);
   if (part.count > kFew) return false;

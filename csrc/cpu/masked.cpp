@@ -10,6 +10,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/indexed.h"
+#include "memory/layout.h"
 #include "op/families.h"
 
 namespace tensorlike {
@@ -127,15 +128,6 @@ void masked_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& works
     }
     return share == 0;
   });
-}
-
-bool broadcasts_to(const Dims& shape, const Dims& target) {
-  if (shape.size() > target.size()) return false;
-  const size_t lead = target.size() - shape.size();
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != 1 && shape[i] != target[lead + i]) return false;
-  }
-  return true;
 }
 
 // The value's shape depends on how many elements are set, so that only the kernel can check it.

@@ -201,15 +201,6 @@ static Ref<Value> launch_as_they_lie(const Op& op, Args args) {
   return out;
 }
 
-static bool broadcasts_to(const Dims& from, const Dims& to) {
-  if (from.size() > to.size()) return false;
-  for (size_t i = 1; i <= from.size(); ++i) {
-    const int64_t size = from[from.size() - i];
-    if (size != 1 && size != to[to.size() - i]) return false;
-  }
-  return true;
-}
-
 // The same of operands that lie in other ways: they are brought into order first.
 static Ref<Value> launch_on_copies(const Op& op, Args args) {
   const RawTensor& whole = largest(args);

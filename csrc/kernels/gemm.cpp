@@ -111,8 +111,7 @@ void multiply(const GemmTable& table, const Problem<T>& x) {
     x.epilogue(0, x.m, 0, x.n);
     return;
   }
-  const double work =
-      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  const double work = x.work();
   if constexpr (!std::is_same_v<T, BFloat16Pair>) {
     if (x.is_plain() && multiply_in_place(table, x, work)) return;
   }

@@ -272,8 +272,7 @@ bool is_packed_small(const GemmKernels<T>& kernels, const Problem<T>& x, double 
 template <class T>
 bool multiply_small_ones(const GemmKernels<T>& kernels, Problem<T> x, int64_t count,
                          const BatchSteps& step) {
-  const double work =
-      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  const double work = x.work();
   if (work == 0 || is_turned(kernels, x)) return false;
   const bool is_in_place = is_small(kernels, x, work);
   if (!is_in_place && work <= kTinyWork) {

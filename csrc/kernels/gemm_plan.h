@@ -35,6 +35,10 @@ struct Problem {
 
   // Whether the ways around packing and tiles are open to it.
   bool is_plain() const { return a.source == nullptr && b.source == nullptr && !accumulate; }
+  // Multiply-adds.
+  double work() const {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
 };
 
 inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }

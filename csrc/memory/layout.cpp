@@ -82,6 +82,15 @@ bool has_no_gaps(const Array& x) {
   return !order.empty() && lie_alike(x.shape, x.strides, strides_in(order, x.shape));
 }
 
+bool broadcasts_to(const Dims& shape, const Dims& target) {
+  if (shape.size() > target.size()) return false;
+  const size_t lead = target.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && shape[i] != target[lead + i]) return false;
+  }
+  return true;
+}
+
 SeenInOrder::SeenInOrder(const Dims& shape, Arrays operands, Arrays outputs)
     : operands_(operands.size()) {
   const Dims order = order_of(outputs[0]->shape, outputs[0]->strides);

@@ -24,6 +24,8 @@ Dims strides_in(const Dims& order, const Dims& shape);
 Dims strides_beside(Arrays operands, const Dims& shape);
 // Whether elements of a shape lie in the same places: strides along an axis of one don't matter.
 bool lie_alike(const Dims& shape, const Dims& strides, const Dims& other);
+// Whether what has a shape broadcasts to another one.
+bool broadcasts_to(const Dims& shape, const Dims& target);
 // Whether elements follow each other without gaps, in some order of their axes.
 bool has_no_gaps(const Array& x);
 

@@ -165,15 +165,39 @@ OWN_NAME = re.compile(
 )
 
 
+def own_names(text: str) -> set[str]:
+    """What a file names; functions with the types of what they take, as the compiler tells them."""
+    names = {next(filter(None, groups)) for groups in OWN_NAME.findall(text)}
+    return {overload(name) for name in names if "::" not in name.partition("(")[0]}
+
+
+def overload(function: str) -> str:
+    """`f(int, T*)` of `int f(int x, T* all = {})`: what results and parameters are called is left
+    out. A type without a name, `f(const T)`, is not told from a name; no file writes that."""
+    head, is_function, taken = function.partition("(")
+    if not is_function:
+        return head
+    types = [re.sub(r"\s+", " ", part) for part in re.split(r",(?![^<(]*[>)])", taken[:-1])]
+    bare = [
+        re.sub(r"(?<=[\w>&*]) ?\b\w+(?:\[\w*\])?(?: = .*)?$", "", part.strip()) for part in types
+    ]
+    return f"{head.split()[-1].lstrip('*&')}({', '.join(bare)})"
+
+
 @pytest.mark.parametrize("floor", FLOORS)
 def test_files_of_a_floor_name_different_things(floor: str) -> None:
     """Without a cache of results the build compiles several of them together."""
     owners: dict[str, list[str]] = {}
     for file, text in SOURCES.items():
-        if not re.fullmatch(rf"{floor}/\w+(?<!_tu)\.cpp", file):
-            continue
-        found = {next(filter(None, groups)) for groups in OWN_NAME.findall(text)}
-        for name in found:
-            if "::" not in name.partition("(")[0]:
+        if re.fullmatch(rf"{floor}/\w+(?<!_tu)\.cpp", file):
+            for name in own_names(text):
                 owners.setdefault(name, []).append(file)
     assert not {name: files for name, files in owners.items() if len(files) > 1}
+
+
+def test_a_function_is_known_by_what_it_takes() -> None:
+    one = own_names("Object* f(Object* self, const Map<int, Op>& all) {\n}\n")
+    assert one == own_names("void f(Object* it,\n       const Map<int, Op>& by_id = {}) {\n}\n")
+    assert one == {"f(Object*, const Map<int, Op>&)"}
+    assert one != own_names("void f(Object* self, Map<int, Op>& all) {\n}\n")
+    assert own_names("void f() {\n}\nint* f(size_t n) {\n}\n") == {"f()", "f(size_t)"}

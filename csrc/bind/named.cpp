@@ -179,7 +179,7 @@ PyObject* call_named(PyObject* object, PyObject* const* args, size_t nargsf, PyO
 }
 
 // What functools.update_wrapper does.
-void describe(PyObject* self, PyObject* function) {
+void describe_as(PyObject* self, PyObject* function) {
   Object dict = own(PyDict_New());
   if (Object known = find_attribute(function, "__dict__"); known) {
     check(PyDict_Update(dict.get(), known.get()));
@@ -217,7 +217,7 @@ PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
       as_named(self.get())->tensors = Py_NewRef(tensors);
     }
     as_named(self.get())->quick = Py_XNewRef(quick);
-    describe(self.get(), function);
+    describe_as(self.get(), function);
     return self.release();
   });
 }

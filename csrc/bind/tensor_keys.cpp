@@ -15,13 +15,13 @@ const Op& rows_op(const char* name) {
   return *registry().find_function(name)->make_op({first}).detach();
 }
 
-const RawTensor* raw_of(PyObject* object) {
+const RawTensor* plain_raw(PyObject* object) {
   return is_plain_tensor(object) ? raw_under(value_of(object)) : nullptr;
 }
 
 // The key as a Tensor; null where it needs more than one op.
 Object as_tensor_key(PyObject* key) {
-  if (raw_of(key) != nullptr) return Object::share(key);
+  if (plain_raw(key) != nullptr) return Object::share(key);
   Ref<RawTensor> made;
   if (PyList_CheckExact(key)) {
     made = from_lists(key, Py_None);
@@ -61,11 +61,11 @@ bool is_real_number(PyObject* object) {
 PyObject* get_by_tensor(PyObject* self, PyObject* key) {
   static const Op& rows = rows_op("gather");
   static const Op& elements = *registry().find_function("masked_select")->shared_op;
-  const RawTensor* const x = raw_of(self);
+  const RawTensor* const x = plain_raw(self);
   if (x == nullptr || !x->device.is_cpu()) return nullptr;
   const Object given = as_tensor_key(key);
   if (!given) return nullptr;
-  const Picks picks = picks_of(x->shape, *raw_of(given.get()));
+  const Picks picks = picks_of(x->shape, *plain_raw(given.get()));
   if (picks == Picks::kOther) return nullptr;
   PyObject* args[] = {self, given.get()};
   return apply_single(picks == Picks::kRows ? rows : elements, args, 2);
@@ -74,13 +74,13 @@ PyObject* get_by_tensor(PyObject* self, PyObject* key) {
 bool set_by_tensor(PyObject* self, PyObject* key, PyObject* value) {
   static const Op& rows = rows_op("scatter_set");
   static const Op& where = *registry().find_function("where")->shared_op;
-  const RawTensor* const x = raw_of(self);
+  const RawTensor* const x = plain_raw(self);
   if (x == nullptr || !x->device.is_cpu()) return false;
-  const RawTensor* const held = raw_of(value);
+  const RawTensor* const held = plain_raw(value);
   if (held == nullptr && !is_real_number(value)) return false;
   const Object given = as_tensor_key(key);
   if (!given) return false;
-  const RawTensor& index = *raw_of(given.get());
+  const RawTensor& index = *plain_raw(given.get());
   const Picks picks = picks_of(x->shape, index);
   const bool is_one_op =
       picks == Picks::kRows

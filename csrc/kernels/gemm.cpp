@@ -6,43 +6,12 @@
 #include <type_traits>
 
 #include "kernels/gemm_in_place.h"
+#include "kernels/levels.h"
 
 namespace tensorlike {
 namespace detail {
 
-namespace {
-
-// Without what only some processors of the level have, where this one is none of them.
-[[maybe_unused]] GemmTable as_processor_has(GemmTable table) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx512bf16")) table.pairs = {};
-#endif
-  return table;
-}
-
-}  // namespace
-
-const GemmTable& gemm_table(Isa isa) {
-  switch (isa) {
-#if defined(TL_HAS_v4)
-    case Isa::kV4: {
-      static const GemmTable table = as_processor_has(gemm_table_v4());
-      return table;
-    }
-#endif
-#if defined(TL_HAS_v3)
-    case Isa::kV3:
-      return gemm_table_v3();
-#endif
-#if defined(TL_HAS_v2)
-    case Isa::kV2:
-      return gemm_table_v2();
-#endif
-    default:
-      return gemm_table(tensorlike::isa());
-  }
-}
+TL_TABLE_BY_LEVEL(GemmTable, gemm_table)
 
 namespace {
 

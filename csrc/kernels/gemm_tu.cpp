@@ -11,16 +11,29 @@
 
 namespace tensorlike::detail {
 
+namespace {
+
+// A level may have them where this processor of the level does not.
+GemmKernels<BFloat16Pair> pair_kernels_here() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512bf16")) return {};
+#endif
+  return pair_kernels();
+}
+
+}  // namespace
+
 const GemmTable& TL_JOIN(gemm_table_, TL_ISA)() {
-  static constexpr GemmTable kTable{gemm_kernels<float>(),
-                                    gemm_kernels<double>(),
-                                    gemm_kernels<uint32_t>(),
-                                    gemm_kernels<uint64_t>(),
-                                    half_kernels<Float16>(),
-                                    half_kernels<BFloat16>(),
-                                    pair_kernels(),
-                                    pair,
-                                    dot_pairs};
+  static const GemmTable kTable{gemm_kernels<float>(),
+                                gemm_kernels<double>(),
+                                gemm_kernels<uint32_t>(),
+                                gemm_kernels<uint64_t>(),
+                                half_kernels<Float16>(),
+                                half_kernels<BFloat16>(),
+                                pair_kernels_here(),
+                                pair,
+                                dot_pairs};
   return kTable;
 }
 

@@ -6,29 +6,13 @@
 
 #include "base/pool.h"
 #include "kernels/gemm_plan.h"
+#include "kernels/levels.h"
 #include "kernels/scratch.h"
 
 namespace tensorlike {
 namespace detail {
 
-const IntegerTable& integer_table(Isa isa) {
-  switch (isa) {
-#if defined(TL_HAS_v4)
-    case Isa::kV4:
-      return integer_table_v4();
-#endif
-#if defined(TL_HAS_v3)
-    case Isa::kV3:
-      return integer_table_v3();
-#endif
-#if defined(TL_HAS_v2)
-    case Isa::kV2:
-      return integer_table_v2();
-#endif
-    default:
-      return integer_table(tensorlike::isa());
-  }
-}
+TL_TABLE_BY_LEVEL(IntegerTable, integer_table)
 
 const IntegerKernels& integer_kernels(Isa isa) {
   const IntegerTable& table = integer_table(isa);

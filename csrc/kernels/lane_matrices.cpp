@@ -1,29 +1,16 @@
 // Which loops a processor gets for small matrices.
 #include "kernels/lane_matrices.h"
 
+#include "kernels/levels.h"
+
 namespace tensorlike {
 
-static const LaneTable& table_of(Isa level) {
-  switch (level) {
-#if defined(TL_HAS_v4)
-    case Isa::kV4:
-      return detail::lane_table_v4();
-#endif
-#if defined(TL_HAS_v3)
-    case Isa::kV3:
-      return detail::lane_table_v3();
-#endif
-#if defined(TL_HAS_v2)
-    case Isa::kV2:
-      return detail::lane_table_v2();
-#endif
-    default:
-      return table_of(isa());
-  }
-}
+namespace detail {
+static TL_TABLE_BY_LEVEL(LaneTable, lane_table)
+}  // namespace detail
 
 const LaneTable& lane_table() {
-  static const LaneTable& table = table_of(isa());
+  static const LaneTable& table = detail::lane_table(isa());
   return table;
 }
 

@@ -37,7 +37,7 @@ constexpr int64_t kMostFactorWithRest = 4096;
 
 std::atomic<int> live_reals = 0;
 
-struct State {
+struct KnownNumbers {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::map<int64_t, int64_t> inferred;         // what those that follow from others came out as
@@ -48,8 +48,8 @@ struct State {
   int collects_at = kManyWitnesses;
 };
 
-State& state() {
-  static State& instance = *new State;
+KnownNumbers& known_numbers() {
+  static KnownNumbers& instance = *new KnownNumbers;
   return instance;
 }
 
@@ -112,7 +112,7 @@ static bool is_near_multiple(int64_t a, int64_t b) {
 
 // The first witnesses there are: each `kApart` from the others, and near no multiple of one. Those
 // that were found before are kept: programs that follow from others take many.
-static int64_t first_witness(State& own, size_t index) {
+static int64_t first_witness(KnownNumbers& own, size_t index) {
   const auto is_near = [&](int64_t prime) {
     return std::any_of(own.primes.begin(), own.primes.end(),
                        [&](int64_t known) { return is_near_multiple(prime, known); });
@@ -126,7 +126,7 @@ static int64_t first_witness(State& own, size_t index) {
 }
 
 // As many again may come before the next time.
-static void collect_if_many(State& own) {
+static void collect_if_many(KnownNumbers& own) {
   {
     const std::lock_guard lock(own.mutex);
     if (collect_programs == nullptr || live_witnesses < own.collects_at) return;
@@ -137,7 +137,7 @@ static void collect_if_many(State& own) {
 
 // The first free number from here on that no second witness of the program is: those of all
 // programs would soon be too large where many live.
-static int64_t second_witness(const State& own, int64_t second, const Program& program) {
+static int64_t second_witness(const KnownNumbers& own, int64_t second, const Program& program) {
   const auto is_taken = [&](const auto& entry) {
     return entry.second.second == &program && entry.second.first.second == second;
   };
@@ -145,7 +145,7 @@ static int64_t second_witness(const State& own, int64_t second, const Program& p
   return second;
 }
 
-static Witness take(State& own, const Witness& made, Program& owner) {
+static Witness take(KnownNumbers& own, const Witness& made, Program& owner) {
   own.owners[made.first] = {made, &owner};
   if (live_witnesses++ == 0) {
     watch_creations(1);
@@ -154,13 +154,13 @@ static Witness take(State& own, const Witness& made, Program& owner) {
   return made;
 }
 
-static bool is_near_to_live(const State& own, int64_t prime) {
+static bool is_near_to_live(const KnownNumbers& own, int64_t prime) {
   return std::any_of(own.owners.begin(), own.owners.end(),
                      [&](const auto& entry) { return is_near_multiple(prime, entry.first); });
 }
 
 // What is left of a size by a multiple of another one is no plain number.
-static bool is_apart(const State& own, int64_t prime, const Program& program) {
+static bool is_apart(const KnownNumbers& own, int64_t prime, const Program& program) {
   return std::none_of(own.owners.begin(), own.owners.end(), [&](const auto& entry) {
     if (entry.second.second != &program) return false;
     for (int64_t times = 1; times <= kMostOwnTimes; ++times) {
@@ -173,7 +173,7 @@ static bool is_apart(const State& own, int64_t prime, const Program& program) {
 
 // That no number is read in two ways: as up to so many times the prime, and as times another size
 // of the program, with whatever rests.
-static bool is_told(const State& own, int64_t prime, const Program& program) {
+static bool is_told(const KnownNumbers& own, int64_t prime, const Program& program) {
   const auto is_near = [](int64_t number, int64_t base) {
     const int64_t rest = number % base;
     return std::min(rest, base - rest) <= 2 * kMostRest;
@@ -188,7 +188,7 @@ static bool is_told(const State& own, int64_t prime, const Program& program) {
 }
 
 Witness take_witness(Program& owner) {
-  State& own = state();
+  KnownNumbers& own = known_numbers();
   collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   size_t index = 0;
@@ -201,7 +201,7 @@ Witness take_witness(Program& owner) {
 }
 
 Witness take_witness_below(Program& owner, const Witness& numbers) {
-  State& own = state();
+  KnownNumbers& own = known_numbers();
   collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   const auto serves = [&](int64_t prime) {
@@ -220,57 +220,58 @@ Witness take_witness_below(Program& owner, const Witness& numbers) {
 }
 
 void release_witness(const Witness& witness) {
-  const std::lock_guard lock(state().mutex);
-  const int released = static_cast<int>(state().owners.erase(witness.first));
-  state().inferred.erase(witness.first);
+  const std::lock_guard lock(known_numbers().mutex);
+  const int released = static_cast<int>(known_numbers().owners.erase(witness.first));
+  known_numbers().inferred.erase(witness.first);
   if (released > 0 && (live_witnesses -= released) == 0) {
     watch_creations(-1);
     watch_sizes(false);
   }
-  state().collects_at = std::min(state().collects_at, std::max(kManyWitnesses, 2 * live_witnesses));
-  std::erase_if(state().written,
+  known_numbers().collects_at =
+      std::min(known_numbers().collects_at, std::max(kManyWitnesses, 2 * live_witnesses));
+  std::erase_if(known_numbers().written,
                 [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
   if (live_witnesses > 0) return;
-  state().written.clear();
+  known_numbers().written.clear();
 }
 
 double take_real(Program& owner, double about) {
-  const std::lock_guard lock(state().mutex);
+  const std::lock_guard lock(known_numbers().mutex);
   const double size = std::fabs(about);
   if (!(size >= kLeastReal)) about = kLeastReal;
   if (!(size <= kLargestReal)) about = std::signbit(about) ? -kLargestReal : kLargestReal;
   double made = about;
   do {
-    const int64_t turn = ++state().reals_taken % kRealsTold;
+    const int64_t turn = ++known_numbers().reals_taken % kRealsTold;
     made = about * (kNextToIt + static_cast<double>(2 * turn + 1) * kRealsApart);
-  } while (state().reals.contains(made));
-  state().reals[made] = &owner;
-  live_reals = static_cast<int>(state().reals.size());
+  } while (known_numbers().reals.contains(made));
+  known_numbers().reals[made] = &owner;
+  live_reals = static_cast<int>(known_numbers().reals.size());
   return made;
 }
 
 void release_real(double number) {
-  const std::lock_guard lock(state().mutex);
-  state().reals.erase(number);
-  live_reals = static_cast<int>(state().reals.size());
+  const std::lock_guard lock(known_numbers().mutex);
+  known_numbers().reals.erase(number);
+  live_reals = static_cast<int>(known_numbers().reals.size());
 }
 
 Program* program_of(double number) {
   if (live_reals == 0) return nullptr;
-  const std::lock_guard lock(state().mutex);
-  const auto found = state().reals.find(number);
-  return found == state().reals.end() ? nullptr : found->second;
+  const std::lock_guard lock(known_numbers().mutex);
+  const auto found = known_numbers().reals.find(number);
+  return found == known_numbers().reals.end() ? nullptr : found->second;
 }
 
 static Program* owner_of(int64_t number) {
-  const std::lock_guard lock(state().mutex);
-  const auto itself = state().owners.find(number);
-  if (itself != state().owners.end()) return itself->second.second;
+  const std::lock_guard lock(known_numbers().mutex);
+  const auto itself = known_numbers().owners.find(number);
+  if (itself != known_numbers().owners.end()) return itself->second.second;
   // A multiple is one by no chance; what has a rest may be near to that of several.
-  for (const auto& [prime, entry] : state().owners) {
+  for (const auto& [prime, entry] : known_numbers().owners) {
     if (number % prime == 0) return entry.second;
   }
-  for (const auto& [prime, entry] : state().owners) {
+  for (const auto& [prime, entry] : known_numbers().owners) {
     if (entry.second->witness_of(number)) return entry.second;
   }
   return nullptr;
@@ -302,18 +303,18 @@ static bool looks_like_a_size(int64_t number) {
 void note_written(int64_t number) {
   if (is_plain(number)) return;
   const bool is_of_program = looks_like_a_size(number);
-  const std::lock_guard lock(state().mutex);
-  const auto& inferred = state().inferred;
+  const std::lock_guard lock(known_numbers().mutex);
+  const auto& inferred = known_numbers().inferred;
   const auto is_it = [&](const auto& entry) { return entry.second == number; };
   if (is_of_program || std::any_of(inferred.begin(), inferred.end(), is_it)) {
-    state().written.insert(number);
+    known_numbers().written.insert(number);
   }
 }
 
 bool was_written(int64_t number) {
   if (is_plain(number)) return false;
-  const std::lock_guard lock(state().mutex);
-  return state().written.contains(number);
+  const std::lock_guard lock(known_numbers().mutex);
+  return known_numbers().written.contains(number);
 }
 
 }  // namespace tensorlike

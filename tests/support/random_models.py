@@ -186,7 +186,7 @@ LOSSES: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
     "HingeEmbeddingLoss": ("signs", lambda loss, y, t: loss(y, t)),
     "SoftMarginLoss": ("signs", lambda loss, y, t: loss(y, t)),
     "MarginRankingLoss": ("signs", lambda loss, y, t: loss(y, y[:, ::-1], t)),
-    "CosineEmbeddingLoss": ("row signs", lambda loss, y, t: loss(y, F.tanh(y[:, ::-1]) + 1, t)),
+    "CosineEmbeddingLoss": ("row signs", lambda loss, y, t: loss(y, F.tanh(y[:, ::-1]) + 2, t)),
     "MultiLabelMarginLoss": ("labels", lambda loss, y, t: loss(y, t)),
 }
 # Layers that are no part of a chain, and why.

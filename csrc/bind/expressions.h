@@ -1,17 +1,17 @@
-// For operators: only while one is applied is it asked what becomes of its result.
+// For operators and functional calls: only while one is applied is it asked where that is.
 #pragma once
 
 namespace tensorlike::bind {
 
 // How many are; under the GIL.
-inline int operators_applied = 0;
+inline int ops_applied = 0;
 
-class OperatorApplied {
+class OpApplied {
  public:
-  OperatorApplied() { ++operators_applied; }
-  ~OperatorApplied() { --operators_applied; }
-  OperatorApplied(const OperatorApplied&) = delete;
-  OperatorApplied& operator=(const OperatorApplied&) = delete;
+  OpApplied() { ++ops_applied; }
+  ~OpApplied() { --ops_applied; }
+  OpApplied(const OpApplied&) = delete;
+  OpApplied& operator=(const OpApplied&) = delete;
 };
 
 }  // namespace tensorlike::bind

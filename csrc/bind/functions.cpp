@@ -1,10 +1,13 @@
 // Functional calls: one callable type that reads its signature from the declaration. Tensor-likes
 // come first, by position or name; attributes follow.
+#include "bind/functions.h"
+
 #include <cstring>
 #include <string>
 
 #include "bind/complex_forms.h"
 #include "bind/errors.h"
+#include "bind/expressions.h"
 #include "bind/made_ops.h"
 #include "bind/objects.h"
 #include "engine/engine.h"
@@ -206,6 +209,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
     const Ref<Op>& shared = self.function->shared_op;
     const Ref<Op> op = shared ? shared : op_for(self, call);
     const size_t n = call.tensors.size();
+    const OpApplied applied;
     if (n == 0) {
       const Values out = apply(*op, {});
       return wrap(out[0], types.tensor);
@@ -385,6 +389,11 @@ PyMethodDef functions_in_module[] = {
 };
 
 }  // namespace
+
+bool takes_elements_as_they_come(PyObject* function) {
+  const OpClass& cls = *declared(*as_function(function)).op_class;
+  return cls.family != OpClass::Family::kOther || cls.reduce != nullptr || !cls.has_kernel();
+}
 
 void add_functions(PyObject* module) {
   types.function = add_type(module, function_spec, nullptr);

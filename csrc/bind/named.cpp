@@ -7,6 +7,8 @@
 //
 // Calls may be made by another function, written in C++, as far as it takes them: it gives
 // NotImplemented for all others.
+#include "bind/expressions.h"
+#include "bind/functions.h"
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/shortcuts.h"
@@ -97,6 +99,7 @@ PyObject* applied(const Op& op, std::span<PyObject* const> tensors) {
 }
 
 PyObject* applied(const MadeOps::Made& made, std::span<PyObject* const> tensors) {
+  const OpApplied is_applied;
   if (!made.then) return applied(*made.op, tensors);
   const Object result = own(applied(*made.op, tensors));
   return apply_to_one(*made.then, result.get());
@@ -309,11 +312,14 @@ PyType_Spec named_spec = {"tensorlike._C.Named", sizeof(NamedObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                               Py_TPFLAGS_METHOD_DESCRIPTOR,
                           named_slots};
+PyTypeObject* named_type = nullptr;
 
 }  // namespace
 
+bool is_named(PyObject* object) { return Py_TYPE(object) == named_type; }
+
 void add_named(PyObject* module) {
-  add_type(module, named_spec, nullptr);
+  named_type = add_type(module, named_spec, nullptr);
   add_shortcuts(module);
   add_numbers(module);
 }

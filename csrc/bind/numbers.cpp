@@ -111,7 +111,7 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
       Value* args[] = {x.get(), y.get()};
       Ref<Value> out = a_is && b_is ? nullptr : apply_small(op, args);
-      const OperatorApplied applied;
+      const OpApplied applied;
       if (!out) out = std::move(apply_further(op, args, 0)[0]);
       return wrap(std::move(out), types.tensor);
     }
@@ -127,7 +127,7 @@ PyObject* unary(Operator which, PyObject* x) {
     if (is_plain_tensor(x) && dispatcher().is_wrapper_plain()) {
       const Ref<Value> value(value_of(x));
       Value* args[] = {value.get()};
-      const OperatorApplied applied;
+      const OpApplied applied;
       return wrap(std::move(apply_donating(op, args, 0)[0]), types.tensor);
     }
     return apply_single(op, &x, 1);

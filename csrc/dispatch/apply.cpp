@@ -53,7 +53,7 @@ Values apply_donating(const Op& op, Args args, uint32_t donated) {
 }
 
 Values apply_further(const Op& op, Args args, uint32_t donated) {
-  const bool is_plain = (donated != 0 || op.scalar != nullptr) &&
+  const bool is_plain = (donated != 0 || op.scalar != nullptr || op.reduction != nullptr) &&
                         op.cls.plain.load(std::memory_order_relaxed) && runs_at_once() &&
                         tags_of(args) == Value::kRaw && !leaves_alone(op, args);
   const bool has_kernel = op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel();

@@ -90,27 +90,30 @@ void Chain::number_operands() {
   }
 }
 
-// `fed`: the result that is reduced, of which the reduction's reference does not count; null: the
-// last node's results are asked for.
-void Chain::choose_written(const RawTensor* fed) {
+// References to a result of an expression that end with its last op: those of the caller, and that
+// of the name or the place on Python's stack where nothing that is known reads it any more.
+static int64_t ending_holds(const RawTensor& result, const LazyNode& reader) {
+  const LazyNode::Reader& as = LazyNode::of(result)->as;
+  if (!as.place.is_passed_on) return 0;
+  const auto reads = std::count_if(reader.inputs.begin(), reader.inputs.end(),
+                                   [&](const Ref<RawTensor>& x) { return x.get() == &result; });
+  return reads * reader.as.holds + (as.place.ends_at(reader.as.place) ? 1 : 0);
+}
+
+// `fed`: the result that `reader` reduces, of which its reference does not count; null: the
+// reader is the last node, whose results are asked for.
+void Chain::choose_written(const LazyNode& reader, const RawTensor* fed) {
   for (const Ref<LazyNode>& node : nodes_) {
-    const bool is_asked = fed == nullptr && node == nodes_.back();
+    const bool is_asked = node.get() == &reader;
     for (RawTensor* output : node->outputs) {
       if (output == nullptr) continue;
-      const int64_t known = inner_uses(*output) + (output == fed ? 1 : 0) + last_holds(*output);
+      const int64_t known =
+          inner_uses(*output) + (output == fed ? 1 : 0) + ending_holds(*output, reader);
       if (!is_asked && output->use_count() <= known) continue;
       written_.push_back({node.get(), Ref<RawTensor>(output), nullptr});
     }
   }
   find_staying(fed);
-}
-
-// References to what is passed on to the last operator of an expression, which end with it.
-int64_t Chain::last_holds(const RawTensor& result) const {
-  const LazyNode& last = *nodes_.back();
-  const auto is_result = [&](const Ref<RawTensor>& x) { return x.get() == &result; };
-  const bool is_read = std::any_of(last.inputs.begin(), last.inputs.end(), is_result);
-  return is_read && LazyNode::of(result)->as.is_passed_on ? last.as.holds : 0;
 }
 
 // Users come before what they read: what stays still reads its inputs.
@@ -128,14 +131,15 @@ void Chain::find_staying(const RawTensor* fed) {
 
 void Chain::prepare() {
   number_operands();
-  choose_written(nullptr);
+  choose_written(*nodes_.back(), nullptr);
   if (written_.empty()) return;
   find_program({}, {});
 }
 
-void Chain::prepare_for_reduction(const RawTensor& fed, DType dtype) {
+void Chain::prepare_for_reduction(const LazyNode& reduction, DType dtype) {
+  const RawTensor& fed = *reduction.inputs[0];
   number_operands();
-  choose_written(&fed);
+  choose_written(reduction, &fed);
   const auto of_fed = std::find_if(written_.begin(), written_.end(), [&](const Written& written) {
     return written.tensor.get() == &fed && fed.dtype == dtype;
   });
@@ -200,7 +204,8 @@ void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4
 int64_t Chain::donated_holds(const RawTensor& operand) const {
   const LazyNode& last = *nodes_.back();
   for (size_t i = 0; i < last.inputs.size(); ++i) {
-    if ((last.as.donated >> i & 1U) != 0 && last.inputs[i].get() == &operand) return last.as.holds;
+    const bool is_it = (last.as.donated >> i & 1U) != 0 && last.inputs[i].get() == &operand;
+    if (is_it) return last.as.holds + 1;
   }
   return 0;
 }
@@ -265,7 +270,11 @@ void Chain::run_into(const Op& reduction, DType dtype, const Array& out, Workspa
 void Chain::fill() {
   for (Written& written : written_) written.tensor->fill(std::move(written.storage));
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!stays_[i]) nodes_[i]->settle();
+    if (stays_[i]) {
+      nodes_[i]->is_left = true;
+    } else {
+      nodes_[i]->settle();
+    }
   }
 }
 

@@ -26,7 +26,7 @@ class Chain {
   void prepare();
   // Prepares to compute one result of the last node in a dtype, without writing it unless somebody
   // beside the one who reduces it holds it.
-  void prepare_for_reduction(const RawTensor& fed, DType dtype);
+  void prepare_for_reduction(const LazyNode& reduction, DType dtype);
 
   // Whether results are prepared to be written, beside the one that a reduction reads.
   bool writes() const { return !written_.empty(); }
@@ -68,8 +68,7 @@ class Chain {
   int64_t uses_that_end(const RawTensor& tensor) const;
   bool is_dying(const RawTensor& operand) const;
   void number_operands();
-  void choose_written(const RawTensor* fed);
-  int64_t last_holds(const RawTensor& result) const;
+  void choose_written(const LazyNode& reader, const RawTensor* fed);
   int64_t donated_holds(const RawTensor& operand) const;
   void find_staying(const RawTensor* fed);
   void find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted);

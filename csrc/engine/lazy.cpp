@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/blocking.h"
@@ -82,7 +83,7 @@ static int64_t chain_size(Args args) {
   return size;
 }
 
-LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t size, Operator as)
+LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t size, Reader as)
     : op(&op),
       result(std::move(spec)),
       strides(std::move(strides)),
@@ -156,7 +157,7 @@ void LazyNode::finish(const char* reason) {
   if (!is_settled) run_node(*this, reason);
 }
 
-bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Operator as, Values& out) {
+bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Reader as, Values& out) {
   const EngineOptions options = engine_options();
   if (args.empty()) return false;
   const Device device = static_cast<RawTensor*>(args[0])->device;
@@ -197,14 +198,7 @@ bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Operator 
 
 // Begins with the newest nodes, which bring those that they need along. A node that fails does not
 // keep the others from running; whoever reads it later gets the error again.
-void finish_lazy(const char* reason) {
-  if (waiting().count == 0) return;
-  const PatientLock lock(run_mutex());
-  std::vector<Ref<LazyNode>> nodes;
-  nodes.reserve(waiting().count);
-  for (LazyNode* node = waiting().last; node != nullptr; node = node->previous_) {
-    if (!node->is_lost()) nodes.push_back(Ref<LazyNode>(node));
-  }
+static void finish_nodes(const std::vector<Ref<LazyNode>>& nodes, const char* reason) {
   std::optional<Error> failure;
   for (const Ref<LazyNode>& node : nodes) {
     const bool was_told = node->is_told;
@@ -215,6 +209,38 @@ void finish_lazy(const char* reason) {
     }
   }
   if (failure) throw Error(*failure);
+}
+
+void finish_lazy(const char* reason) {
+  if (waiting().count == 0) return;
+  const PatientLock lock(run_mutex());
+  std::vector<Ref<LazyNode>> nodes;
+  nodes.reserve(waiting().count);
+  for (LazyNode* node = waiting().last; node != nullptr; node = node->previous_) {
+    if (!node->is_lost()) nodes.push_back(Ref<LazyNode>(node));
+  }
+  finish_nodes(nodes, reason);
+}
+
+void finish_read(const UsersPlace& reader, const char* reason) {
+  if (waiting().count == 0) return;
+  const PatientLock lock(run_mutex());
+  std::vector<Ref<LazyNode>> nodes;
+  std::unordered_map<const RawTensor*, int64_t> left;  // how many nodes read it that are left
+  for (LazyNode* node = waiting().last; node != nullptr; node = node->previous_) {
+    const bool is_read =
+        std::any_of(node->outputs.begin(), node->outputs.end(), [&](const RawTensor* output) {
+          const int64_t ends = node->as.place.ends_at(reader) ? 1 : 0;
+          return output != nullptr && output->use_count() > left[output] + ends;
+        });
+    node->is_left = node->is_left || !is_read;
+    if (node->is_left) {
+      for (const Ref<RawTensor>& input : node->inputs) ++left[input.get()];
+    } else if (!node->is_lost()) {
+      nodes.push_back(Ref<LazyNode>(node));
+    }
+  }
+  finish_nodes(nodes, reason);
 }
 
 std::vector<std::string> waiting_ops() {

@@ -3,19 +3,20 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/expression.h"
 
 namespace tensorlike {
 
 class LazyNode final : public Pending {
  public:
   // What is known of a launch within an expression (expression.h).
-  struct Operator {
-    bool is_passed_on = false;  // the next operator reads the result
-    int64_t holds = 0;          // references to an operand that end with this launch
-    uint32_t donated = 0;       // operands that may be written over when these are all
+  struct Reader {
+    UsersPlace place;
+    int64_t holds = 0;     // the caller's references to an operand, which end with this launch
+    uint32_t donated = 0;  // operands that may be written over when these and their name's are all
   };
 
-  LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size, Operator as);
+  LazyNode(const Op& op, Args args, Spec result, Dims strides, int64_t size, Reader as);
 
   void finish(const char* reason) override;
   void forget(const RawTensor& tensor) override;
@@ -42,8 +43,9 @@ class LazyNode final : public Pending {
   SmallVector<Ref<RawTensor>, 3> inputs;
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
   const int64_t size;                  // nodes of the chain that ends here, at most
-  const Operator as;
+  const Reader as;
   bool is_settled = false;
+  bool is_left = false;          // its chain has run without it, and somebody may still ask for it
   bool is_told = false;          // somebody has had the error that keeps it from running
   int mark = -1;                 // its place in the chain that is being collected
   mutable uint64_t counted = 0;  // by which count of a chain's nodes
@@ -56,6 +58,7 @@ class LazyNode final : public Pending {
 
  private:
   friend void finish_lazy(const char* reason);
+  friend void finish_read(const UsersPlace& reader, const char* reason);
   void leave_list();
 
   // All nodes that wait form a list, oldest first; another one, those that die.
@@ -66,7 +69,7 @@ class LazyNode final : public Pending {
 
 // Makes tensors that wait for `op`, where they are of as many elements at least and it can wait;
 // none otherwise.
-bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Operator as, Values& out);
+bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Reader as, Values& out);
 
 // Runs a node after the nodes that it needs, without recursion: the graph of waiting nodes may be
 // deeper than the stack. An error is told with the op and the line that applied it.
@@ -77,5 +80,9 @@ void forget_programs();
 
 // Runs everything that waits.
 void finish_lazy(const char* reason);
+
+// The same, but for what nobody reads who is known: what names hold that are done with it at the
+// place of `reader`, and what is read for that alone.
+void finish_read(const UsersPlace& reader, const char* reason);
 
 }  // namespace tensorlike

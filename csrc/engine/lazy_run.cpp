@@ -109,7 +109,7 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   if (LazyNode* first = chain.collect(*from)) return first;
   Backend& device = backend(x.device);
   const DType loop = device.feed_dtype(*node.op, x.dtype);
-  chain.prepare_for_reduction(x, loop);
+  chain.prepare_for_reduction(node, loop);
   if (LazyNode* first = chain.written_apart()) return first;
   const bool may_write = chain.is_in_order() && device.writes_meanwhile(*node.op, x.shape, loop);
   if (chain.writes() && !may_write) {

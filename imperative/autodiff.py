@@ -187,8 +187,21 @@ def value_and_grad(
 
     @functools.wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        with Recording("grad", function, args, argnums) as recording:
-            out = recording.run(kwargs)
+        recording = Recording("grad", function, args, argnums)
+        value, aux, gradient = _pulled_back(recording, kwargs, has_aux, True)
+        return ((value, aux) if has_aux else value), gradient
+
+    return differentiated
+
+
+def _pulled_back(
+    recording: Recording, kwargs: dict[str, Any], has_aux: bool, wants_value: bool
+) -> tuple[Any, Any, Any]:
+    """The value (None where nobody wants it, so that it need not be calculated), what is beside
+    it, and the gradient."""
+    with recording:
+        out = _C.passed_on(recording.run(kwargs))
+        with _C.OneExpression():
             value, aux = out if has_aux else (out, None)
             if not isinstance(value, _C.TensorBase):
                 raise _C.AutodiffError(
@@ -205,12 +218,10 @@ def value_and_grad(
                 )
             gradient = recording.gradients([value], depend, [None])
             level = recording.tape.level
-            value = lowered(value, level)
-            if has_aux:
-                value = (value, map_tree(lambda x: lowered(x, level), aux))
-            return value, gradient
-
-    return differentiated
+            value = lowered(value, level) if wants_value else None
+            aux = map_tree(lambda x: lowered(x, level), aux) if has_aux else None
+            del out
+    return value, aux, gradient
 
 
 @named_around
@@ -232,12 +243,12 @@ def grad(
         >>> tl.grad(tl.grad(lambda x: x ** 3))(2.0).item()
         12.0
     """
-    both = value_and_grad(function, argnums, has_aux=has_aux)
 
     @functools.wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        recording = Recording("grad", function, args, argnums)
+        _, aux, gradient = _pulled_back(recording, kwargs, has_aux, False)
+        return (gradient, aux) if has_aux else gradient
 
     return differentiated
 

@@ -76,7 +76,7 @@ void add_engine(PyObject* module) {
   // Before Python's end, since the engine's thread may need the GIL.
   py::module_::import("atexit").attr("register")(py::cpp_function(stop_async));
   check(PyModule_AddFunctions(module, engine_functions));
-  add_expressions();
+  add_expressions(module);
   m.def("fused_programs", programs);
   m.def("waiting_ops", waiting_ops);
   m.def("is_profiling", is_profiling);

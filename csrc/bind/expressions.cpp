@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "bind/objects.h"
+#include "bind/context.h"
 #include "bind/passing.h"
 // After Python.h.
 #include <frameobject.h>
@@ -97,9 +97,42 @@ UsersPlace place_of_caller() {
   return frame ? place_in(as_frame(frame), passing) : UsersPlace();
 }
 
+PyObject* passed_on(PyObject*, PyObject* result) { return Py_NewRef(result); }
+
+// OneExpression(): what a block of this package's own code applies. It may be entered again inside
+// itself.
+class ExpressionBlock {
+ public:
+  explicit ExpressionBlock(PyObject*) {}
+  void enter() { open_.push_back(std::make_unique<OneExpression>()); }
+  void exit() {
+    if (open_.empty()) return;
+    const std::unique_ptr<OneExpression> last = std::move(open_.back());
+    open_.pop_back();
+    last->end();
+  }
+
+ private:
+  std::vector<std::unique_ptr<OneExpression>> open_;
+};
+
+PyMethodDef expression_functions[] = {
+    {"passed_on", as_method(passed_on), METH_O,
+     "What it is given, which an op of this package reads before users do."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
-void add_expressions() {
+bool is_passing_on(PyObject* function) {
+  return PyCFunction_Check(function) != 0 &&
+         PyCFunction_GetFunction(function) == as_method(passed_on);
+}
+
+void add_expressions(PyObject* module) {
+  check(PyModule_AddFunctions(module, expression_functions));
+  Context<ExpressionBlock>::add(module, "tensorlike._C.OneExpression",
+                                "A block whose ops are one expression.");
   users_place = place_of_op;
   callers_place = place_of_caller;
 }

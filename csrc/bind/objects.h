@@ -246,7 +246,7 @@ void add_engine(PyObject* module);
 void add_contexts(PyObject* module);
 void add_cycles();
 void add_lapack();
-void add_expressions();
+void add_expressions(PyObject* module);
 void add_ways(PyObject* module);
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "bind/expressions.h"
 #include "bind/functions.h"
 #include "bind/objects.h"
 // After Python.h.
@@ -117,7 +118,8 @@ Callee callee_of(PyObject* object) {
     return takes_elements_as_they_come(object) ? Callee::kReader : Callee::kOp;
   }
   static PyObject* const interned = checked(PyUnicode_InternFromString("backward"));
-  const bool is_reader = is_named(object) || object == _PyType_Lookup(types.tensor, interned);
+  const bool is_reader =
+      is_named(object) || is_passing_on(object) || object == _PyType_Lookup(types.tensor, interned);
   return is_reader ? Callee::kReader : Callee::kUnknown;
 }
 
@@ -226,8 +228,14 @@ class Reading {
 
   // The code does not go straight on, or does what is not known.
   void forget() {
-    for (const Slot& slot : stack_) escape(slot);
+    forget_made();
     stack_.clear();
+  }
+  void forget_made() {
+    for (Slot& slot : stack_) {
+      escape(slot);
+      slot.made = -1;
+    }
     named_.clear();
   }
   // Others come in here, who may have read what has a name.
@@ -397,11 +405,8 @@ class Reading {
       known = stack_[static_cast<size_t>(below + i)].known;
     }
     const Callee callee = callee_of(known);
-    if (callee == Callee::kUnknown) {
-      forget();
-    } else {
-      take(count + places, callee == Callee::kReader);
-    }
+    if (callee == Callee::kUnknown) forget_made();
+    take(count + places, callee == Callee::kReader);
     push_made();
     return true;
   }

@@ -36,7 +36,7 @@ bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t hol
 void OneExpression::end() {
   is_ended_ = true;
   --open_;
-  if (!runs_at_once()) return;
+  if (open_ > 0 || !runs_at_once()) return;
   finish_read(callers_place == nullptr ? UsersPlace{} : callers_place(), "the expression ends");
 }
 

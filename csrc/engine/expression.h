@@ -45,6 +45,7 @@ bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t hol
 
 // While launches run at once: all that this thread applies until `end` is one expression. What
 // operators over many elements give waits for who reads it, as gradients do within a backward pass.
+// Within another one it is a part of that.
 class OneExpression {
  public:
   OneExpression() { ++open_; }
@@ -54,7 +55,7 @@ class OneExpression {
   OneExpression(const OneExpression&) = delete;
   OneExpression& operator=(const OneExpression&) = delete;
 
-  // Runs what waits. Where it does not come to this, what is held runs when it is read.
+  // Runs what waits and is read. Where it does not come to this, what is held runs when it is read.
   void end();
   static bool is_open() { return open_ > 0; }
 

@@ -243,13 +243,16 @@ class Reading {
     for (const auto& [name, made] : named_) made_[static_cast<size_t>(made)].escapes = true;
   }
 
+  // A name that is bound again, straight on from where it was bound, is read by what is known
+  // alone.
   Passing passing_of(const Made& made) const {
     Passing passing = made.passing;
-    const bool has_unknown_load =
+    const bool may_be_loaded =
+        passing.held.unbound == HeldUntil::kAlways &&
         std::any_of(unknown_loads_.begin(), unknown_loads_.end(), [&](const Load& load) {
           return load.name == made.name && (load.at > passing.at || !targets_.empty());
         });
-    if (made.escapes || has_unknown_load) passing.held.last_read = HeldUntil::kAlways;
+    if (made.escapes || may_be_loaded) passing.held.last_read = HeldUntil::kAlways;
     return passing;
   }
 

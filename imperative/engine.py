@@ -18,8 +18,9 @@ MODES = ("sync", "async", "lazy")
 class mode(_C.EngineBlock):
     """Sets the engine's mode; as a context manager, until the end of the block.
 
-    In `sync` mode a line that ends has run. Within it, operators of one expression over large
-    tensors run as one program: `x * y + z` writes the sum alone.
+    In `sync` mode an op has run before anything but ops of this package comes next: a clock that is
+    read, a branch, a function of somebody else. Ops over large tensors that follow each other, as
+    `x * y + z` and lines of such do, run as one program, which writes what is read again.
 
     In `lazy` mode elementwise ops and reductions of large tensors wait until their elements are
     read, another op needs them, or much is waiting. A chain of them then runs as one program, which

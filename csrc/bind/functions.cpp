@@ -2,7 +2,6 @@
 // come first, by position or name; attributes follow.
 #include "bind/functions.h"
 
-#include <cstring>
 #include <string>
 
 #include "bind/complex_forms.h"
@@ -10,6 +9,7 @@
 #include "bind/expressions.h"
 #include "bind/made_ops.h"
 #include "bind/objects.h"
+#include "bind/programs.h"
 #include "engine/engine.h"
 // After Python.h.
 #include <structmember.h>
@@ -233,12 +233,7 @@ PyObject* argument_names(const FunctionSpec& spec) {
 }
 
 PyObject* fallbacks_of(const FunctionSpec& spec) {
-  Object fallbacks = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size())));
-  for (size_t i = 0; i < spec.args.size(); ++i) {
-    PyTuple_SET_ITEM(fallbacks.get(), static_cast<Py_ssize_t>(i),
-                     checked(from_attr(spec.args[i].fallback)));
-  }
-  return fallbacks.release();
+  return to_tuple_of(spec.args, [](const ArgSpec& arg) { return from_attr(arg.fallback); });
 }
 
 // The declaration of a call, which is read now if nobody has wanted it.

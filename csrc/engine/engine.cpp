@@ -139,6 +139,10 @@ void finish_all(const char* reason) {
 
 Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
   check_stack();
+  if (args.empty() && options.mode != EngineMode::kAsync && !is_running_task) {
+    Values out;
+    if (push_fill(op, out)) return out;
+  }
   // What a body applies on the engine's thread is not pushed: the push would wait for itself.
   if (options.mode != EngineMode::kSync && donated == 0 && !is_running_task) {
     Values out;

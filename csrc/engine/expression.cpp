@@ -13,6 +13,7 @@ constexpr int64_t kLeastInExpression = 32768;
 }  // namespace
 
 bool launch_in_expression(const Op& op, Args args, uint32_t donated, int64_t holds, Values& out) {
+  if (!has_embedder()) return false;
   const bool is_elementwise = op.scalar != nullptr;
   const auto has = [&](auto&& is_so) {
     return std::any_of(args.begin(), args.end(),

@@ -14,12 +14,14 @@
 #include "base/place.h"
 #include "memory/backend.h"
 #include "op/infer.h"
+#include "op/registry.h"
 #include "tensor/kernel_run.h"
 
 namespace tensorlike {
 namespace {
 
-constexpr size_t kMaxWaiting = 4096;  // nodes
+constexpr size_t kMaxWaiting = 4096;            // nodes
+constexpr size_t kLeastFill = size_t{4} << 20;  // bytes: less is written in no time
 
 struct Waiting {
   LazyNode* first = nullptr;
@@ -90,7 +92,11 @@ LazyNode::LazyNode(const Op& op, Args args, Spec spec, Dims strides, int64_t siz
       place(runs_at_once() ? std::string() : place_of_user()),
       size(size),
       as(as) {
-  for (Value* arg : args) inputs.push_back(Ref<RawTensor>(static_cast<RawTensor*>(arg)));
+  for (Value* arg : args) {
+    auto& x = *static_cast<RawTensor*>(arg);
+    const LazyNode* const from = of(x);
+    inputs.push_back(Ref<RawTensor>(from != nullptr && from->number ? from->number.get() : &x));
+  }
   Waiting& list = waiting();
   previous_ = list.last;
   (list.last != nullptr ? list.last->next_ : list.first) = this;
@@ -196,6 +202,28 @@ bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Reader as
   return true;
 }
 
+bool push_fill(const Op& op, Values& out) {
+  static const OpClass* const fill = registry().find_op("Fill");
+  if (&op.cls != fill || !has_embedder()) return false;
+  const Spec spec = infer(op, {})[0];
+  if (!spec.device.is_cpu() || result_bytes(spec) < kLeastFill) return false;
+  if (waiting().count >= kMaxWaiting) finish_lazy("much is waiting");
+  Ref<RawTensor> room;
+  try {
+    room = RawTensor::empty(spec.dtype, spec.shape, spec.device);
+  } catch (const Error& error) {
+    fail_for(op, error);
+  }
+  auto node = make_ref<LazyNode>(op, Args(), spec, room->strides, 1, LazyNode::Reader());
+  const auto one = RawTensor::scalar(spec.dtype, literal_of(op.attr("fill_value")), spec.device);
+  node->number = broadcast_to(*one, spec.shape);
+  node->room = std::move(room);
+  auto tensor = make_ref<RawTensor>(spec, Ref<Pending>(node));
+  node->outputs.push_back(tensor.get());
+  out.push_back(std::move(tensor));
+  return true;
+}
+
 // Begins with the newest nodes, which bring those that they need along. A node that fails does not
 // keep the others from running; whoever reads it later gets the error again.
 static void finish_nodes(const std::vector<Ref<LazyNode>>& nodes, const char* reason) {
@@ -233,7 +261,7 @@ void finish_read(const UsersPlace& reader, const char* reason) {
           const int64_t ends = node->as.place.ends_at(reader) ? 1 : 0;
           return output != nullptr && output->use_count() > left[output] + ends;
         });
-    node->is_left = node->is_left || !is_read;
+    node->is_left = node->is_left || !is_read || node->room;
     if (node->is_left) {
       for (const Ref<RawTensor>& input : node->inputs) ++left[input.get()];
     } else if (!node->is_lost()) {

@@ -2,10 +2,15 @@
 // alone, and run under the engine's.
 #pragma once
 
+#include "base/blocking.h"
 #include "engine/engine.h"
 #include "engine/expression.h"
 
 namespace tensorlike {
+
+// Whether somebody's lock keeps apart the threads that apply ops. Those of a C++ program have none,
+// so that nothing waits there but where a mode says so.
+inline bool has_embedder() { return embedder_hooks.enter != nullptr; }
 
 class LazyNode final : public Pending {
  public:
@@ -44,6 +49,8 @@ class LazyNode final : public Pending {
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
   const int64_t size;                  // nodes of the chain that ends here, at most
   const Reader as;
+  // Of a tensor of one number: the number, seen in the tensor's shape, and the memory for it.
+  Ref<RawTensor> number, room;
   bool is_settled = false;
   bool is_left = false;          // its chain has run without it, and somebody may still ask for it
   bool is_told = false;          // somebody has had the error that keeps it from running
@@ -70,6 +77,10 @@ class LazyNode final : public Pending {
 // Makes tensors that wait for `op`, where they are of as many elements at least and it can wait;
 // none otherwise.
 bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Reader as, Values& out);
+
+// Makes a large tensor of one number, whose memory is there and written when somebody reads that;
+// false: the op makes none. Elementwise ops read the number in its place.
+bool push_fill(const Op& op, Values& out);
 
 // Runs a node after the nodes that it needs, without recursion: the graph of waiting nodes may be
 // deeper than the stack. An error is told with the op and the line that applied it.

@@ -75,6 +75,14 @@ Ref<RawTensor> empty_result(const LazyNode& node) {
   return RawTensor::empty(node.result.dtype, node.result.shape, node.result.device);
 }
 
+void run_fill(LazyNode& node) {
+  Workspace workspace(node.result.device);
+  const Array* const outputs[] = {node.room.get()};
+  compute(*node.op, {}, outputs, workspace);
+  if (node.outputs[0] != nullptr) node.outputs[0]->fill(node.room->storage);
+  node.settle();
+}
+
 void run_plain_reduction(LazyNode& node) {
   const RawTensor& x = *node.inputs[0];
   FusedProgram program;
@@ -142,7 +150,9 @@ void run_node(LazyNode& node, const char* reason) {
     LazyNode& top = *stack.back();
     LazyNode* first = nullptr;
     try {
-      if (!top.is_settled) {
+      if (top.room && !top.is_settled) {
+        run_fill(top);
+      } else if (!top.is_settled) {
         first = top.is_elementwise() ? run_elementwise(top, reason) : run_reduction(top, reason);
       }
     } catch (const Error& error) {

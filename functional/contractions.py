@@ -10,6 +10,7 @@ import builtins
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
@@ -31,6 +32,8 @@ __all__ = ["einsum"]
 _MOST_PLANS = 512  # that are kept
 _SHORT = 512  # elements of a dot product: of more of them the products would leave the cache
 _ROUNDED_ONCE = ("float32", "float64")  # whose products and sums have the dtype
+
+_shape_of = attrgetter("shape")
 
 Shape = tuple[Any, ...]
 
@@ -65,8 +68,8 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
             op="einsum",
             got=type(equation).__name__,
         )
-    tensors = [as_tensor(x) for x in operands]
-    key = (equation, *(x.shape for x in tensors))
+    tensors = list(map(as_tensor, operands))
+    key = (equation, *map(_shape_of, tensors))
     plan = _plans.get(key)
     if plan is None:
         plan = _Plan(equation, [tuple(x.shape) for x in tensors])
@@ -93,7 +96,7 @@ class _Plan:
         parts, result = _letters(equation, shapes)
         sizes = _sizes(equation, parts, shapes)
         self.count = len(shapes)
-        self.steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self.steps: list[tuple[Callable[..., Any], int, int | None]] = []
         terms = [
             self._single(_Term(place, letters, shape))
             for place, (letters, shape) in enumerate(zip(parts, shapes, strict=True))
@@ -111,14 +114,16 @@ class _Plan:
 
     def run(self, values: list[Any]) -> Any:
         """The result for operands; what the steps give comes behind them."""
-        for function, places in self.steps:
-            values.append(function(*[values[place] for place in places]))
+        for function, first, second in self.steps:
+            x = values[first]
+            values.append(function(x) if second is None else function(x, values[second]))
         return values[self.result]
 
     def _then(
         self, function: Callable[..., Any], terms: Sequence[_Term], letters: str, shape: Shape
     ) -> _Term:
-        self.steps.append((function, tuple(term.place for term in terms)))
+        second = terms[1].place if len(terms) == 2 else None
+        self.steps.append((function, terms[0].place, second))
         return _Term(self.count + len(self.steps) - 1, letters, shape)
 
     def _permuted(self, term: _Term, letters: str) -> _Term:
@@ -154,8 +159,9 @@ class _Plan:
                 if is_view:
                     # In rows that lie end to end, the next is one row and one column further.
                     in_order = (*term.shape[:first], size * size, *term.shape[second + 1 :])
+                    term = self._reshaped(term, in_order)
                     key = (*[slice(None)] * first, slice(None, None, size + 1))
-                    function = partial(_in_steps, shape=in_order, key=key)
+                    function = itemgetter(key if first else key[0])
                 else:
                     function = partial(_far_diagonal, first=first, second=second, size=size)
                 letters = term.letters[:second] + term.letters[second + 1 :]
@@ -273,10 +279,6 @@ def _are_known(*shapes: Shape) -> bool:
 def _wider(size: Any, other: Any) -> Any:
     """Of two sizes that may differ where one is 1."""
     return other if size != other and size == 1 else size
-
-
-def _in_steps(x: Any, shape: Shape, key: tuple[slice, ...]) -> Any:
-    return reshape(x, shape)[key]
 
 
 def _far_diagonal(x: Any, first: int, second: int, size: Any) -> Any:

@@ -140,7 +140,7 @@ bool has_apart(const Convolution& c) {
   if (w.before[1] < 0 || w.before[2] < 0) return false;
   const Window own = side_by_side(c, 1).window;
   return own.in[1] > 0 && own.in[2] > 0 && w.dilation[1] <= w.out[1] && w.dilation[2] <= w.out[2] &&
-         has_tiles(own);
+         is_flat(own) && has_tiles(own);
 }
 
 Convolution side_by_side(const Convolution& c, int64_t images) {

@@ -73,11 +73,11 @@ void for_columns(int64_t columns, int64_t piece, bool in_parallel, F&& f) {
   });
 }
 
-// Few rows, and a b that is contiguous along k (as the weights of a linear layer are): transposing
-// b would cost more than the sums.
+// Dot products of the rows of a with the columns of b, which are contiguous along k.
 // Row is what rows of a are multiplied as: if need be, copy(to, i) makes one.
 template <class Row, class T, class Dots, class Copy>
 void multiply_dots(const Problem<T>& x, bool in_parallel, Dots dots, Copy&& copy) {
+  constexpr int64_t kRows = 48, kColumns = 64;  // of a piece
   const Row* rows = nullptr;
   int64_t row_stride = x.k;
   ScratchLoan buffer(t_buffer_a);
@@ -89,10 +89,16 @@ void multiply_dots(const Problem<T>& x, bool in_parallel, Dots dots, Copy&& copy
     for (int64_t i = 0; i < x.m; ++i) copy(copies + i * x.k, i);
     rows = copies;
   }
-  for_columns(x.n, 64, in_parallel, [&](int64_t first, int64_t last) {
-    dots(last - first, x.k, x.b.at(first, 0), x.b.lane_stride, rows, x.m, row_stride, x.c + first,
-         x.c_row);
-    x.epilogue(0, x.m, first, last - first);
+  const int64_t down = ceil_div(x.m, kRows), pieces = down * ceil_div(x.n, kColumns);
+  parallel_for(pieces, in_parallel ? 1 : pieces, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i > begin) check_interrupt();
+      const int64_t row = i % down * kRows, height = std::min(kRows, x.m - row);
+      const int64_t column = i / down * kColumns, width = std::min(kColumns, x.n - column);
+      dots(width, x.k, x.b.at(column, 0), x.b.lane_stride, rows + row * row_stride, height,
+           row_stride, x.c + row * x.c_row + column, x.c_row);
+      x.epilogue(row, height, column, width);
+    }
   });
 }
 
@@ -106,9 +112,23 @@ void multiply_dots(const GemmTable& table, const Problem<T>& x, bool in_parallel
     }
   }
   const GemmKernels<T>& kernels = kernels_of<T>(table);
-  multiply_dots<PackedOf<T>>(x, in_parallel, kernels.dot_rows, [&](PackedOf<T>* to, int64_t i) {
-    kernels.pack(to, x.k, x.a.at(i, 0), x.a.k_stride, 0, x.k, 1);
-  });
+  const auto multiply = [&](const Problem<T>& given) {
+    multiply_dots<PackedOf<T>>(given, in_parallel, kernels.dot_rows,
+                               [&](PackedOf<T>* to, int64_t i) {
+                                 kernels.pack(to, x.k, x.a.at(i, 0), x.a.k_stride, 0, x.k, 1);
+                               });
+  };
+  if constexpr (kIsWhole<T>) {
+    if (x.b.k_stride != 1) {  // columns become rows
+      ScratchLoan buffer(t_buffer_b);
+      Problem<T> turned = x;
+      T* const columns = buffer.reserve<T>(x.n * x.k);
+      kernels.pack(columns, x.k, x.b.data, x.b.k_stride, x.b.lane_stride, x.k, x.n);
+      turned.b = {columns, x.k, 1};
+      return multiply(turned);
+    }
+  }
+  multiply(x);
 }
 
 // A row times a matrix whose columns are short and lie one behind the other: many of them at once
@@ -171,57 +191,67 @@ bool is_streamed(const Problem<T>& x) {
          (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
 }
 
-// Whether so many dot products for each row, and the sums of their lanes, are less than tiles whose
-// vectors are empty but for these.
+// Whether dot products along k take less than tiles, by the multiply-adds of vectors that are due
+// or that would fit in the time: the lanes of a dot product are summed, and its last vector is not
+// full; a tile's last columns are not, it is begun and stored, and its columns must follow each
+// other for each step along k.
 template <class T>
-bool are_long_dots(const GemmKernels<T>& kernels, int64_t count, int64_t k) {
-  constexpr int64_t kSumOfLanes = 80;  // as many multiply-adds
-  return kIsWhole<T> && count <= 8 && count * (k + kSumOfLanes) < kernels.lanes * k;
+bool are_dots_less(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  constexpr double kJoin = 3, kBegin = 0.3;  // of each sum
+  constexpr double kTurn = 0.3;              // an element
+  constexpr double kCall = 60;               // of what packs for tiles
+  const double k = static_cast<double>(x.k);
+  const double sums = static_cast<double>(x.m) * static_cast<double>(x.n);
+  const auto whole = [&](int64_t n) { return static_cast<double>(ceil_div(n, kernels.lanes)); };
+  const double turned_a = kTurn * static_cast<double>(x.m) * k;
+  const double turned_b = kTurn * static_cast<double>(x.n) * k;
+  double dots = sums * (whole(x.k) + kJoin);
+  double tiles = static_cast<double>(x.m) * whole(x.n) * k + sums * kBegin;
+  if (x.a.k_stride != 1) dots += turned_a;
+  if (x.b.k_stride != 1) dots += turned_b;
+  if (x.b.lane_stride != 1) tiles += turned_b + kCall;
+  return dots < tiles;
 }
 
-// Whether there are so few rows that b is better not transposed.
+// Whether dot products are the way: for one row of any b that is contiguous along k, for few of a
+// long one, and for small products that take less so.
 template <class T>
 bool has_dots(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (x.m == 1 || (x.m <= 8 && x.k >= 512)) return true;
-  return (x.m <= 4 || x.n <= 32) && are_long_dots(kernels, x.m, x.k);
+  constexpr int64_t kNear = int64_t{512} << 10;  // bytes that are read again for other rows
+  const bool is_along = x.b.k_stride == 1;
+  if (x.m == 1 || (is_along && x.m <= 8 && x.k >= 512)) return is_along;
+  if (!kIsWhole<T> || x.n == 1) return false;
+  const bool is_near = x.m <= 8 || x.n * x.k * int64_t{sizeof(T)} <= kNear;
+  return is_near && are_dots_less(kernels, x);
 }
 
 template <class T>
 void multiply(const GemmTable& table, const Problem<T>& x);
 
-// c' = b' @ a', if need be through a contiguous result.
+// One column is c' = b' @ a', if need be through a contiguous result.
 template <class T>
-void multiply_columns(const GemmTable& table, const Problem<T>& x, bool in_parallel) {
-  if (x.n == 1 && x.c_row == 1) {
+void multiply_column(const GemmTable& table, const Problem<T>& x) {
+  if (x.c_row == 1) {
     multiply<T>(table, {1, x.m, x.k, x.b, x.a, x.c, x.m});
   } else {
-    const auto result = std::make_unique_for_overwrite<SumOf<T>[]>(static_cast<size_t>(x.m * x.n));
-    const Problem<T> turned = {x.n, x.m, x.k, x.b, x.a, result.get(), x.m};
-    if (x.n == 1) {
-      multiply<T>(table, turned);
-    } else {
-      multiply_dots<T>(table, turned, in_parallel);
-    }
-    for (int64_t i = 0; i < x.m; ++i) {
-      for (int64_t j = 0; j < x.n; ++j) x.c[i * x.c_row + j] = result[j * x.m + i];
-    }
+    const auto result = std::make_unique_for_overwrite<SumOf<T>[]>(static_cast<size_t>(x.m));
+    multiply<T>(table, {1, x.m, x.k, x.b, x.a, result.get(), x.m});
+    for (int64_t i = 0; i < x.m; ++i) x.c[i * x.c_row] = result[i];
   }
-  x.epilogue(0, x.m, 0, x.n);
+  x.epilogue(0, x.m, 0, 1);
 }
 
-// Whether one row, or few columns, are better the other way round. A tile of few columns leaves
-// most of its vectors empty.
 template <class T>
-bool is_turned(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (x.m == 1) return false;
-  return x.n == 1 || (x.m > x.n && x.a.k_stride == 1 && are_long_dots(kernels, x.n, x.k));
+bool is_column(const Problem<T>& x) {
+  return x.n == 1 && x.m > 1;
 }
 
 // Whether tiles read both operands where they are, and a plan would cost more than it finds.
 template <class T>
 bool is_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
   return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.b.lane_stride == 1 &&
-         (kernels.reads_partial_b || x.n % kernels.lanes == 0);
+         (kernels.reads_partial_b || x.n % kernels.lanes == 0) &&
+         (x.m == 1 || !has_dots(kernels, x));
 }
 
 // One tile of a small product.
@@ -262,8 +292,7 @@ void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
 // Whether a small product by itself would have its b packed and be multiplied by tiles.
 template <class T>
 bool is_packed_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
-  return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.m > 1 &&
-         !(x.b.k_stride == 1 && has_dots(kernels, x));
+  return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.m > 1 && !has_dots(kernels, x);
 }
 
 // Many small products of one shape, the operands of each `step` elements behind those of the one
@@ -273,7 +302,7 @@ template <class T>
 bool multiply_small_ones(const GemmKernels<T>& kernels, Problem<T> x, int64_t count,
                          const BatchSteps& step) {
   const double work = x.work();
-  if (work == 0 || is_turned(kernels, x)) return false;
+  if (work == 0 || is_column(x)) return false;
   const bool is_in_place = is_small(kernels, x, work);
   if (!is_in_place && work <= kTinyWork) {
     for (int64_t i = 0; i < count; ++i) {
@@ -310,8 +339,8 @@ template <class T>
 bool multiply_in_place(const GemmTable& table, const Problem<T>& x, double work) {
   const bool in_parallel = work >= kParallelWork && num_threads() > 1;
   const GemmKernels<T>& kernels = kernels_of<T>(table);
-  if (is_turned(kernels, x)) {
-    multiply_columns(table, x, in_parallel);
+  if (is_column(x)) {
+    multiply_column(table, x);
     return true;
   }
   if constexpr (kIsWhole<T>) {
@@ -330,7 +359,7 @@ bool multiply_in_place(const GemmTable& table, const Problem<T>& x, double work)
       return true;
     }
   }
-  if (x.b.k_stride == 1 && has_dots(kernels, x)) {
+  if (has_dots(kernels, x)) {
     multiply_dots(table, x, in_parallel);
     return true;
   }

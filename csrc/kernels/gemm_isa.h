@@ -146,10 +146,14 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
   V sum[kRows][kVectors];
   unrolled<kRows, kVectors>([&](auto i, auto j)
                                 __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
-  // c arrives while the sums are made: to be added to, or to be written without waiting for it.
-  unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
-    __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
-  });
+  // c arrives while the sums are made: to be added to, or to be written without waiting for it. Few
+  // steps take no longer than asking.
+  constexpr int64_t kFewSteps = 24;
+  if (k >= kFewSteps) {
+    unrolled<kRows, kVectors>([&](auto i, auto j) __attribute__((always_inline)) {
+      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
+    });
+  }
   if (!kHasMasks || columns == kColumns) {
     add_products<T, kRows, kVectors, kIsStrided, true>(sum, k, a, a_row, a_k, b, b_k, ahead,
                                                        columns);

@@ -9,7 +9,7 @@
 
 namespace tensorlike::detail {
 
-constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level cache beside a and c
+constexpr int64_t kNearB = 320 * 1024;  // bytes that stay in the second-level cache beside a and c
 constexpr int64_t kPanelsAtOnce = 4;    // that are packed together
 constexpr int64_t kStepsAtOnce = 8;
 
@@ -228,8 +228,9 @@ class Part {
     const int64_t tiles = tile_end - tile_begin;
     const int64_t first_row = panels_.begin(panel_begin);
     const int64_t bytes_b = tiles * plan_.tile_columns * blocks_.size(0) * int64_t{sizeof(T)};
-    // Else one tile of b is used by all panels.
-    const bool is_row_wise = own.b == nullptr && bytes_b <= kSmallB;
+    // All tiles for one panel, so that rows of c are written in order; else one tile of b is used
+    // by all panels.
+    const bool is_row_wise = own.b == nullptr && bytes_b <= kNearB;
     for (int64_t i = 0; i < blocks_.count; ++i) {
       const Block block = block_at(i);
       for (int64_t outer = 0; outer < (is_row_wise ? panels : tiles); ++outer) {

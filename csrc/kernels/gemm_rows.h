@@ -4,6 +4,7 @@
 
 #include "kernels/gemm_halves.h"
 #include "kernels/gemm_vectors.h"
+#include "kernels/lanes.h"
 
 namespace tensorlike {
 namespace {
@@ -22,6 +23,45 @@ TL_INLINE T sum_lanes(V x) {
     return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1) + __builtin_shufflevector(x, x, 2, 3));
   } else {
     return x[0] + x[1];
+  }
+}
+
+// The first half of the lanes, or the second.
+template <class Half, int kWhich, class V, int... kLane>
+TL_INLINE Half half_of(V x, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(x, x, (kWhich * kLanesOf<Half> + kLane)...);
+}
+template <class Half, int kWhich, class V>
+TL_INLINE Half half_of(V x) {
+  return half_of<Half, kWhich>(x, std::make_integer_sequence<int, kLanesOf<Half>>{});
+}
+
+// to[r] = the sum of the lanes of sum[r]; whole vectors are written.
+template <class T, class V, int kCount>
+TL_INLINE void join_sums(const V (&sum)[kCount], T* to) {
+  constexpr int kWidth = kLanesOf<V>;
+  const auto add = [](V x, V y) __attribute__((always_inline)) { return x + y; };
+  if constexpr (kCount > kWidth) {
+    V first[kWidth], rest[kCount - kWidth];
+    unrolled<kWidth>([&](auto r)
+                         __attribute__((always_inline)) { first[r.kValue] = sum[r.kValue]; });
+    unrolled<kCount - kWidth>(
+        [&](auto r) __attribute__((always_inline)) { rest[r.kValue] = sum[kWidth + r.kValue]; });
+    join_sums<T>(first, to);
+    join_sums<T>(rest, to + kWidth);
+  } else if constexpr (2 * kCount <= kWidth && kWidth > 2) {
+    using Half = typename VectorOf<T, static_cast<int>(sizeof(V)) / 2>::Type;
+    Half halves[kCount];
+    unrolled<kCount>([&](auto r) __attribute__((always_inline)) {
+      halves[r.kValue] = half_of<Half, 0>(sum[r.kValue]) + half_of<Half, 1>(sum[r.kValue]);
+    });
+    join_sums<T>(halves, to);
+  } else {
+    V rows[kWidth];
+    unrolled<kWidth>([&](auto r) __attribute__((always_inline)) {
+      rows[r.kValue] = sum[r.kValue < kCount ? r.kValue : kCount - 1];
+    });
+    store(to, join_rows(rows, add));
   }
 }
 
@@ -56,98 +96,112 @@ struct Steps<BFloat16Pair> {
 };
 #endif
 
+// The first `count` elements of a step, and zeros; others are not read.
+template <class T, class From>
+TL_INLINE typename Steps<T>::Part load_first(const From* from, int64_t count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(From) >= 4) return load_masked(mask_of<From>(count), from);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(From) >= 4) {
+    using Part = typename Steps<T>::Part;
+    using Number = std::remove_reference_t<decltype(LaneNumbers<Part>{}[0])>;
+    return load_lanes<Part>(lane_numbers<Part>() < static_cast<Number>(count), from);
+  }
+#endif
+  alignas(kVectorBytes) From some[Steps<T>::kLength] = {};
+  for (int64_t i = 0; i < count; ++i) some[i] = from[i];
+  return Steps<T>::load(some);
+}
+
 // y[j * y_row + i] = dot(a[i], x[j]), all contiguous along k. One vector of x gets two sums, since
 // one alone would wait for the latency of the additions.
 template <class T, int kRows, int kOthers>
-TL_INLINE void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
-                        const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y,
-                        int64_t y_row) {
+void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
+              const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y, int64_t y_row) {
   using V = Vector<SumOf<T>>;
   using Part = typename Steps<T>::Part;
   constexpr int kStep = Steps<T>::kLength;
   constexpr int kSums = kOthers == 1 ? 2 : 1;
-  V sum[kRows][kOthers][kSums];
-  unrolled<kRows * kOthers * kSums>([&](auto s) __attribute__((always_inline)) {
-    sum[s.kValue / kSums / kOthers][s.kValue / kSums % kOthers][s.kValue % kSums] = V{};
-  });
+  constexpr int kCount = kRows * kOthers;
+  V sum[kSums][kCount];
+  unrolled<kSums, kCount>([&](auto s, auto r)
+                              __attribute__((always_inline)) { sum[s.kValue][r.kValue] = V{}; });
   int64_t p = 0;
-  for (; p + kSums * kStep <= k; p += kSums * kStep) {
-    unrolled<kSums>([&](auto s) __attribute__((always_inline)) {
-      const int64_t q = p + s.kValue * kStep;
-      Part other[kOthers];
+  const auto add = [&](auto s, auto&& get) __attribute__((always_inline)) {
+    Part other[kOthers];
+    unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+      other[j.kValue] = get(x + j.kValue * x_row);
+    });
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      const Part row = get(a + i.kValue * a_row);
       unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-        other[j.kValue] = Steps<T>::load(x + j.kValue * x_row + q);
-      });
-      unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
-        const Part row = Steps<T>::load(a + i.kValue * a_row + q);
-        Steps<T>::add(sum[i.kValue][j.kValue][s.kValue], row, other[j.kValue]);
+        Steps<T>::add(sum[s.kValue][j.kValue * kRows + i.kValue], row, other[j.kValue]);
       });
     });
+  };
+  const auto step = [&](auto s) __attribute__((always_inline)) {
+    add(s, [&](auto* from) __attribute__((always_inline)) {
+      return Steps<T>::load(from + p + s.kValue * kStep);
+    });
+  };
+  for (; p + kSums * kStep <= k; p += kSums * kStep) unrolled<kSums>(step);
+  if constexpr (kSums > 1) {
+    for (; p + kStep <= k; p += kStep) step(Constant<0>{});
   }
-#if defined(__AVX512F__)
-  if constexpr (__is_same(T, SumOf<T>)) {
-    for (; p < k; p += kStep) {
-      const uint32_t mask = mask_of<T>(k - p);
-      V other[kOthers];
-      unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-        other[j.kValue] = load_masked(mask, x + j.kValue * x_row + p);
-      });
-      unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
-        const V row = load_masked(mask, a + i.kValue * a_row + p);
-        sum[i.kValue][j.kValue][0] += row * other[j.kValue];
-      });
-    }
+  if (p < k) {
+    add(Constant<0>{},
+        [&](auto* from) __attribute__((always_inline)) { return load_first<T>(from + p, k - p); });
   }
-#endif
-  unrolled<kRows, kOthers>([&](auto i, auto j) __attribute__((always_inline)) {
-    SumOf<T> tail = 0;
-    for (int64_t q = p; q < k; ++q) {
-      tail += widened(a[i.kValue * a_row + q]) * widened(x[j.kValue * x_row + q]);
-    }
-    V total = sum[i.kValue][j.kValue][0];
-    if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
-    y[j.kValue * y_row + i.kValue] = sum_lanes<SumOf<T>>(total) + tail;
+  if constexpr (kSums > 1) {
+    unrolled<kCount>([&](auto r)
+                         __attribute__((always_inline)) { sum[0][r.kValue] += sum[1][r.kValue]; });
+  }
+  alignas(kVectorBytes) SumOf<T> all[kCount + kLanes<SumOf<T>>];
+  join_sums<SumOf<T>>(sum[0], all);
+  unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+    __builtin_memcpy(y + j.kValue * y_row, all + j.kValue * kRows, kRows * sizeof(SumOf<T>));
   });
 }
 
-template <class T, int kOthers>
-TL_INLINE void dot_stripe(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
-                          const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y,
-                          int64_t y_row) {
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    dot_tile<T, 4, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
+constexpr int kDottedRows = 4;  // of a, so that all rows of x find them in the cache
+// As many as the registers hold sums of: each vector that is loaded serves as many sums.
+template <class T>
+constexpr int kDottedOthers = !std::is_same_v<T, SumOf<T>> ? (kRegisters >= 32 ? 4 : 2)
+                              : kRegisters >= 32           ? 6
+                              : kRegisters >= 16           ? 3
+                                                           : 2;
+
+template <class T>
+struct RowDots {
+  using Tile = void (*)(int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
+                        const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y,
+                        int64_t y_row);
+  Tile tile[kDottedRows][kDottedOthers<T>];  // [rows - 1][others - 1]
+
+  constexpr RowDots() : tile() {
+    unrolled<kDottedRows, kDottedOthers<T>>([&](auto i, auto j) {
+      tile[i.kValue][j.kValue] = dot_tile<T, i.kValue + 1, j.kValue + 1>;
+    });
   }
-  for (; i < rows; ++i) {
-    dot_tile<T, 1, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
-  }
+};
+
+// The first of as few parts of n as can be, whose sizes differ by one at most.
+TL_INLINE int64_t next_part(int64_t n, int64_t most) {
+  const int64_t count = (n + most - 1) / most;
+  return (n + count - 1) / count;
 }
 
 template <class T>
 void dot_rows(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
               const typename Steps<T>::Right* x, int64_t x_rows, int64_t x_row, SumOf<T>* y,
               int64_t y_row) {
-  constexpr int64_t kOthers = kRegisters >= 32 ? 4 : 2;
-  constexpr int64_t kRowsAtOnce = 4;  // of a, so that all rows of x find them in the cache
-  for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
-    const int64_t count = rows - i < kRowsAtOnce ? rows - i : kRowsAtOnce;
-    int64_t j = 0;
-    for (; j + kOthers <= x_rows; j += kOthers) {
-      dot_stripe<T, kOthers>(count, k, a + i * a_row, a_row, x + j * x_row, x_row,
-                             y + j * y_row + i, y_row);
-    }
-    // The others share what is read of a.
-    const auto* const rest = x + j * x_row;
-    SumOf<T>* const to = y + j * y_row + i;
-    if constexpr (kOthers > 2) {
-      if (x_rows - j == 3) {
-        dot_stripe<T, 3>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
-      } else if (x_rows - j == 2) {
-        dot_stripe<T, 2>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
-      }
-    }
-    if (x_rows - j == 1) {
-      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
+  static constexpr RowDots<T> kTiles;
+  for (int64_t i = 0, height; i < rows; i += height) {
+    height = next_part(rows - i, kDottedRows);
+    for (int64_t j = 0, width; j < x_rows; j += width) {
+      width = next_part(x_rows - j, kDottedOthers<T>);
+      kTiles.tile[height - 1][width - 1](k, a + i * a_row, a_row, x + j * x_row, x_row,
+                                         y + j * y_row + i, y_row);
     }
   }
 }

@@ -39,17 +39,30 @@ struct Tiles {
   Tiles(const WindowProduct<T>& product, const Window& window, int64_t wanted)
       : product(product), window(window), strips(window, product.images, wanted, kMostTiles) {}
 
-  // Channels from `channel` on that are one vector.
+  int64_t planes() const { return product.window.kernel[0]; }  // of the kernel
+  bool sees(const Strip& strip, int64_t tap) const {
+    return tensorlike::sees(product.window, window, product.images, strip, tap);
+  }
+  // Of an operand, where a plane's channels begin with a whole vector, and of all planes.
+  int64_t column(int64_t tap) const {
+    return tap * rounded_up(product.in_channels, winograd_kernels<T>().lanes);
+  }
+  int64_t columns() const { return column(planes()); }
+
+  // Channels from `channel` on that are one vector, as they are seen through planes of the kernel.
   void transform(const Strip& strip, int64_t group, int64_t channel, ScratchLoan& buffer,
                  const TilePlaces<T>& to) const {
     const WindowProduct<T>& p = product;
-    over_images(window, strip, 0, strip.lines, [&](const TileLines& lines) {
-      const auto pixels = pixels_under<T>(buffer, p.window, lines, strip);
-      const int64_t from = (lines.image * p.groups + group) * p.in_channels + channel;
-      pixels.read(p.x + from * p.window.in_size(),
-                  std::min(winograd_kernels<T>().lanes, p.in_channels - channel));
-      transform_lines(pixels, lines, strip.columns, to, channel);
-    });
+    const int64_t channels = std::min(winograd_kernels<T>().lanes, p.in_channels - channel);
+    for (int64_t tap = 0; tap < planes(); ++tap) {
+      if (!sees(strip, tap)) continue;
+      over_planes(window, p.images, strip, 0, strip.lines, [&](const TileLines& lines) {
+        const auto pixels = pixels_under<T>(buffer, p.window, lines, strip);
+        const int64_t from = (lines.image * p.groups + group) * p.in_channels + channel;
+        read_under(pixels, p.window, lines, tap, p.x + from * p.window.in_size(), channels);
+        transform_lines(pixels, lines, strip.columns, to, column(tap) + channel);
+      });
+    }
   }
 };
 
@@ -77,37 +90,50 @@ class TileProduct {
       const int64_t columns = weights_.column(end) - weights_.column(panel);
       const TilePlaces<T> products(products_loan_, strip.size(), columns);
       for (int64_t place = 0; place < kTilePlaces; ++place) {
-        multiply(operand, weights, place, panel, end, products);
+        multiply(strip, operand, weights, place, panel, end, products);
       }
-      over_images(tiles_.window, strip, 0, strip.lines, [&](const TileLines& lines) {
-        if (!transform(strip, lines, products, group, weights_.column(panel), columns)) {
-          is_finite_ = false;
-        }
-      });
+      over_planes(
+          tiles_.window, product_.images, strip, 0, strip.lines, [&](const TileLines& lines) {
+            if (!transform(strip, lines, products, group, weights_.column(panel), columns)) {
+              is_finite_ = false;
+            }
+          });
     }
   }
 
  private:
-  void multiply(const TilePlaces<T>& operand, const WeightPanels<T>& weights, int64_t place,
-                int64_t first, int64_t last, const TilePlaces<T>& products) const {
+  void multiply(const Strip& strip, const TilePlaces<T>& operand, const WeightPanels<T>& weights,
+                int64_t place, int64_t first, int64_t last, const TilePlaces<T>& products) const {
     const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
     for (int64_t panel = first; panel < last; ++panel) {
       const int width = weights_.width(panel);
       const int64_t columns = weights_.columns(panel), column = weights_.column(panel);
       const detail::Split tiles = detail::split_at_most(products.rows, kernels.max_rows[width]);
-      const detail::Split summed = detail::split_at_most(product_.in_channels, kSummed);
       for (int64_t part = 0; part < tiles.count; ++part) {
-        const int64_t tile = tiles.begin(part);
-        for (int64_t block = 0; block < summed.count; ++block) {
-          const int64_t from = summed.begin(block);
-          const T* const weight = weights.at(place, column) + from * columns;
-          const int64_t rows = tiles.size(part);
+        const int64_t tile = tiles.begin(part), rows = tiles.size(part);
+        T* const to = products.at(place, tile) + column - weights_.column(first);
+        bool is_begun = false;
+        over_blocks(strip, [&](int64_t tap, int64_t from, int64_t channels) {
+          const int64_t row = tap * product_.in_channels + from;
+          const T* const weight = weights.at(place, column) + row * columns;
           kernels.tile[width][1][rows - 1](
-              summed.size(block), operand.at(place, tile) + from, operand.row_step, 1, weight,
-              columns, detail::rows_ahead(weight, columns, rows),
-              products.at(place, tile) + column - weights_.column(first), products.row_step,
-              columns, block > 0);
-        }
+              channels, operand.at(place, tile) + tiles_.column(tap) + from, operand.row_step, 1,
+              weight, columns, detail::rows_ahead(weight, columns, rows), to, products.row_step,
+              columns, is_begun);
+          is_begun = true;
+        });
+      }
+    }
+  }
+
+  // f(plane of the kernel, first channel, channels) for what is summed together.
+  template <class F>
+  void over_blocks(const Strip& strip, F&& f) const {
+    const detail::Split summed = detail::split_at_most(product_.in_channels, kSummed);
+    for (int64_t tap = 0; tap < tiles_.planes(); ++tap) {
+      if (!tiles_.sees(strip, tap)) continue;
+      for (int64_t block = 0; block < summed.count; ++block) {
+        f(tap, summed.begin(block), summed.size(block));
       }
     }
   }
@@ -135,7 +161,7 @@ class TileProduct {
             2 * i + 1 < rows ? upper + columns * lanes_ : nullptr);
       }
       T* const to = p.y + (lines.image * p.groups * p.out_channels + channel) * p.y_size +
-                    row * w.out[2] + left;
+                    (lines.plane * w.out[1] + row) * w.out[2] + left;
       for (int64_t i = 0; i < pieces; ++i) {
         kernels.scatter(pixels + i * columns * lanes_, channels, p.y_size, rows / pieces * columns,
                         to + i * w.out[2]);
@@ -181,7 +207,7 @@ class ByStrips {
     current_ = index;
     current_group_ = group;
     strip_ = tiles_.strips[index];
-    operand_ = TilePlaces<T>(operand_loan_, strip_.size(), rounded_up(channels, lanes));
+    operand_ = TilePlaces<T>(operand_loan_, strip_.size(), tiles_.columns());
     ScratchLoan pixels(t_seen);
     for (int64_t c = 0; c < channels; c += lanes)
       tiles_.transform(strip_, group, c, pixels, operand_);
@@ -204,16 +230,14 @@ class ByPanels {
  public:
   ByPanels(const Tiles<T>& tiles, const Weights<T>& weights, std::atomic<bool>& is_finite)
       : tiles_(tiles), weights_(weights), is_finite_(is_finite), operand_loan_(tile_weights()) {
-    const WindowProduct<T>& p = tiles.product;
-    const int64_t columns = rounded_up(p.in_channels, winograd_kernels<T>().lanes);
     int64_t most = 0;
     for (int64_t i = 0; i < tiles.strips.count(); ++i) {
       most = std::max(most, tiles.strips[i].size());
     }
-    const TilePlaces<T> one(nullptr, most, columns);
+    const TilePlaces<T> one(nullptr, most, tiles.columns());
     T* memory = operand_loan_.template reserve<T>(tiles.strips.count() * kTilePlaces * one.step);
     for (int64_t i = 0; i < tiles.strips.count(); ++i, memory += kTilePlaces * one.step) {
-      operands_.emplace_back(memory, tiles.strips[i].size(), columns);
+      operands_.emplace_back(memory, tiles.strips[i].size(), tiles.columns());
     }
   }
 
@@ -281,19 +305,24 @@ int64_t count_tiles(const WindowProduct<T>& p) {
   return p.images * tiles_of(p.window).out_size();
 }
 
+// Bytes of the operand for one tile.
+template <class T>
+int64_t bytes_of_tile(const WindowProduct<T>& p) {
+  return kTilePlaces * p.window.kernel[0] * p.in_channels * static_cast<int64_t>(sizeof(T));
+}
+
 // Whether the tiles are less than the weights, and stay in a cache while panels go by.
 template <class T>
 bool has_few_tiles(const WindowProduct<T>& p) {
-  const int64_t bytes =
-      kTilePlaces * count_tiles(p) * p.in_channels * static_cast<int64_t>(sizeof(T));
+  const int64_t bytes = count_tiles(p) * bytes_of_tile(p);
   return count_tiles(p) <= p.out_channels && bytes <= kTileBytes;
 }
 
 // Tiles of a strip where the weights are all transformed.
 template <class T>
 int64_t wanted_tiles(const WindowProduct<T>& p, int threads) {
-  const int64_t bytes = kTilePlaces * p.in_channels * static_cast<int64_t>(sizeof(T));
-  const int64_t fitting = std::clamp<int64_t>(kTransformedBytes / bytes, kFewTiles, kMostTiles);
+  const int64_t fitting =
+      std::clamp<int64_t>(kTransformedBytes / bytes_of_tile(p), kFewTiles, kMostTiles);
   return std::clamp(count_tiles(p) / (int64_t{4} * threads), kFewTiles, fitting);
 }
 
@@ -303,7 +332,8 @@ const ScratchPlace& tile_weights() { return t_transformed_weights; }
 
 template <class T>
 bool has_winograd(const WindowProduct<T>& p) {
-  return has_tiles(p.window) && p.taps.size() == kTileTaps && p.taps.back() == kTileTaps - 1 &&
+  const int64_t taps = kTileTaps * p.window.kernel[0];
+  return has_tiles(p.window) && std::ssize(p.taps) == taps && p.taps.back() == taps - 1 &&
          p.origin == 0 && p.is_dense();
 }
 
@@ -317,14 +347,14 @@ Work tiles_work(const WindowProduct<T>& p) {
   const int64_t parts = detail::ceil_div(size, kernels.max_rows[1]);
   const auto count = static_cast<double>(p.groups * kTilePlaces * tiles.strips.count());
   const auto vectors = static_cast<double>(columns / kernels.lanes);
-  const auto depth = static_cast<double>(p.in_channels);
+  const auto depth = static_cast<double>(p.in_channels * tiles.planes());
   constexpr double kBytes = sizeof(T);
   Work work;
   work.calls = count * static_cast<double>(panels * parts);
   work.loads = count * static_cast<double>(parts) * vectors * depth;
   work.products = count * static_cast<double>(size) * vectors * depth;
-  work.moved = count * static_cast<double>(size) * kBytes *
-               static_cast<double>(rounded_up(p.in_channels, kernels.lanes) + columns);
+  work.moved =
+      count * static_cast<double>(size) * kBytes * static_cast<double>(tiles.columns() + columns);
   work.made = static_cast<double>(p.groups * kTilePlaces * columns) * depth * kBytes;
   work.read = far_bytes(work.made, static_cast<double>(tiles.strips.count()));
   return work;

@@ -20,7 +20,7 @@ struct WeightPanels {
 };
 
 // The weights of a product as panels of columns (channels of the result), each along the channels
-// that are summed.
+// that are summed, for one plane of the kernel after the other.
 template <class T>
 class Weights {
  public:
@@ -28,7 +28,8 @@ class Weights {
       : product_(product),
         lanes_(gemm_kernels<T>().lanes),
         wide_(lanes_ << 1),
-        columns_(rounded_up(product.out_channels, lanes_)) {}
+        columns_(rounded_up(product.out_channels, lanes_)),
+        depth_(product.in_channels * product.window.kernel[0]) {}
 
   int64_t panels() const { return detail::ceil_div(columns_, wide_); }
   int64_t column(int64_t panel) const { return std::min(panel * wide_, columns_); }
@@ -37,19 +38,23 @@ class Weights {
 
   // Place for some panels, at this address.
   int64_t step(int64_t first, int64_t last) const {
-    return odd_lines((column(last) - column(first)) * product_.in_channels);
+    return odd_lines((column(last) - column(first)) * depth_);
   }
   WeightPanels<T> place(int64_t first, int64_t last, T* data) const {
-    return {data, step(first, last), column(first), product_.in_channels};
+    return {data, step(first, last), column(first), depth_};
   }
   // All columns from `column` on that are one vector.
   void transform(int64_t group, int64_t column, const WeightPanels<T>& to) const {
     const WindowProduct<T>& p = product_;
-    const int64_t panel = column / wide_;
-    winograd_kernels<T>().weights(
-        p.weight + group * p.group_step + column * p.out_step, p.out_step,
-        std::min(lanes_, p.out_channels - column), p.in_step, p.in_channels, p.is_mirrored,
-        to.at(0, panel * wide_) + column % wide_, columns(panel), to.step);
+    const int64_t panel = column / wide_, planes = p.window.kernel[0];
+    for (int64_t tap = 0; tap < planes; ++tap) {
+      const int64_t from = (p.is_mirrored ? planes - 1 - tap : tap) * kTileTaps;
+      winograd_kernels<T>().weights(
+          p.weight + group * p.group_step + column * p.out_step + from, p.out_step,
+          std::min(lanes_, p.out_channels - column), p.in_step, p.in_channels, p.is_mirrored,
+          to.at(0, panel * wide_) + tap * p.in_channels * columns(panel) + column % wide_,
+          columns(panel), to.step);
+    }
   }
   void transform(int64_t group, int64_t first, int64_t last, const WeightPanels<T>& to) const {
     for (int64_t at = column(first); at < column(last); at += lanes_) transform(group, at, to);
@@ -75,6 +80,7 @@ class Weights {
   const WindowProduct<T>& product_;
   int64_t lanes_, wide_;
   int64_t columns_;
+  int64_t depth_;  // of a column: the channels that are summed, for each plane of the kernel
 };
 
 }  // namespace

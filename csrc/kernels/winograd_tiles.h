@@ -15,19 +15,35 @@ const WinogradKernels& winograd_kernels() {
   return kernel_table().winograd[dtype_of<T>];
 }
 
+// Planes of them; which see as many planes of the image as the kernel is deep.
 inline Window tiles_of(const Window& w) {
   Window tiles;
+  tiles.out[0] = w.out[0];
   tiles.out[1] = detail::ceil_div(w.out[1], 2);
   tiles.out[2] = detail::ceil_div(w.out[2], 2);
   return tiles;
 }
 
+// Whether windows of a plane see the image, not padding alone.
+inline bool is_seen(const Window& w, int64_t plane) {
+  for (int64_t tap = 0; tap < w.kernel[0]; ++tap) {
+    if (plane >= w.first(0, tap) && plane < w.last(0, tap)) return true;
+  }
+  return false;
+}
+
 // Whether windows have the form.
 inline bool has_tiles(const Window& w) {
-  const bool is_flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.before[0] == 0;
   const bool is_dense =
       w.stride[1] == 1 && w.stride[2] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1;
-  return is_flat && is_dense && w.kernel[1] == 3 && w.kernel[2] == 3;
+  if (!is_dense || w.kernel[1] != 3 || w.kernel[2] != 3) return false;
+  for (int64_t plane = 0; plane < w.out[0]; ++plane) {
+    if (!is_seen(w, plane)) return false;
+  }
+  return true;
+}
+inline bool is_flat(const Window& w) {
+  return w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.before[0] == 0;
 }
 
 inline int64_t rounded_up(int64_t n, int64_t step) { return detail::ceil_div(n, step) * step; }
@@ -51,21 +67,31 @@ struct TilePlaces {
   T* at(int64_t place, int64_t row) const { return data + place * step + row * row_step; }
 };
 
-// Lines of tiles of a strip that belong to one image.
+// Lines of tiles of a strip that belong to one plane of an image's tiles.
 struct TileLines {
-  int64_t image, line, lines;
+  int64_t image, plane, line, lines;
   int64_t first;  // of the strip's tiles
 };
 
-// f(lines) for all images that the lines [from, to) of a strip belong to.
+// f(lines) for all planes that the lines [from, to) of a strip belong to: the first planes of all
+// images come first, so that most planes of a strip see the same taps.
 template <class F>
-void over_images(const Window& tiles, const Strip& strip, int64_t from, int64_t to, F&& f) {
+void over_planes(const Window& tiles, int64_t images, const Strip& strip, int64_t from, int64_t to,
+                 F&& f) {
   for (int64_t i = from; i < to;) {
-    const int64_t line = (strip.line + i) % tiles.out[1];
+    const int64_t line = (strip.line + i) % tiles.out[1], plane = (strip.line + i) / tiles.out[1];
     const int64_t lines = std::min(to - i, tiles.out[1] - line);
-    f(TileLines{(strip.line + i) / tiles.out[1], line, lines, i * strip.columns});
+    f(TileLines{plane % images, plane / images, line, lines, i * strip.columns});
     i += lines;
   }
+}
+
+// Whether a plane of the strip's tiles sees the image through planes of the kernel.
+inline bool sees(const Window& w, const Window& tiles, int64_t images, const Strip& strip,
+                 int64_t tap) {
+  const int64_t planes = images * tiles.out[1];  // lines of tiles
+  const int64_t first = strip.line / planes, last = (strip.line + strip.lines - 1) / planes;
+  return std::max(first, w.first(0, tap)) < std::min(last + 1, w.last(0, tap));
 }
 
 // A rectangle of planes' elements as vectors of channels; zeros where it leaves the planes.
@@ -73,11 +99,11 @@ template <class T>
 class PixelVectors {
  public:
   PixelVectors(ScratchLoan& buffer, int64_t top, int64_t left, int64_t height, int64_t width,
-               int64_t plane_rows, int64_t plane_columns)
+               int64_t plane_rows, int64_t plane_columns, int64_t channel_size)
       : lanes_(winograd_kernels<T>().lanes),
         width_(width),
-        plane_rows_(plane_rows),
         plane_columns_(plane_columns),
+        channel_size_(channel_size),
         row_(std::clamp<int64_t>(top, 0, plane_rows)),
         rows_(std::clamp<int64_t>(top + height, row_, plane_rows) - row_),
         column_(std::clamp<int64_t>(left, 0, plane_columns)),
@@ -93,14 +119,14 @@ class PixelVectors {
     const T* from = planes + row_ * plane_columns_ + column_;
     const int64_t pieces = columns_ == plane_columns_ ? 1 : rows_;  // whole rows are one
     for (int64_t i = 0; i < pieces; ++i) {
-      winograd_kernels<T>().gather(from + i * plane_columns_, channels,
-                                   plane_rows_ * plane_columns_, rows_ / pieces * columns_,
-                                   inside_ + i * width_ * lanes_, columns_, width_);
+      winograd_kernels<T>().gather(from + i * plane_columns_, channels, channel_size_,
+                                   rows_ / pieces * columns_, inside_ + i * width_ * lanes_,
+                                   columns_, width_);
     }
   }
 
  private:
-  int64_t lanes_, width_, plane_rows_, plane_columns_;
+  int64_t lanes_, width_, plane_columns_, channel_size_;
   int64_t row_, rows_, column_, columns_;  // what is seen of a plane
   T* pixels_;
   T* inside_;
@@ -116,7 +142,17 @@ PixelVectors<T> pixels_under(ScratchLoan& buffer, const Window& w, const TileLin
           2 * lines.lines + 2,
           2 * strip.columns + 2,
           w.in[1],
-          w.in[2]};
+          w.in[2],
+          w.in_size()};
+}
+
+// Channels of an image as vectors, those of the plane that is seen through a plane of the kernel.
+template <class T>
+void read_under(const PixelVectors<T>& pixels, const Window& w, const TileLines& lines, int64_t tap,
+                const T* image, int64_t channels) {
+  const int64_t plane = w.position(0, lines.plane, tap);
+  if (plane < 0 || plane >= w.in[0]) return;
+  pixels.read(image + plane * w.in[1] * w.in[2], channels);
 }
 
 // The transforms of these tiles, into rows from `channel` on.

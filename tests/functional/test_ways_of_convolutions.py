@@ -57,6 +57,31 @@ def test_every_way_gives_what_the_definition_gives(seed: int, dtype: str) -> Non
     check_every_way(x, w, b, how)
 
 
+# Images, channels in and out, volume, depth of the kernel, and stride, padding and dilation of it.
+VOLUMES = [
+    (2, 20, 18, (4, 7, 9), 3, 1, 1, 1), (1, 5, 33, (1, 6, 5), 3, 1, 1, 1),
+    (3, 4, 17, (5, 8, 6), 3, 2, 1, 1), (2, 17, 3, (7, 4, 5), 3, 1, 2, 2),
+    (2, 130, 16, (3, 5, 5), 2, 1, 0, 1), (1, 16, 16, (6, 30, 40), 5, 1, 2, 1),
+    (2, 3, 4, (2, 5, 5), 3, 1, 3, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("volume", VOLUMES)
+def test_volumes_of_any_depth(volume: Any, dtype: str) -> None:
+    images, inner, outer, sizes, depth, stride, padding, dilation = volume
+    random = np.random.default_rng(depth)
+    x, w, b = (
+        random.standard_normal(shape).astype(dtype)
+        for shape in ((images, inner, *sizes), (outer, inner, depth, 3, 3), (outer,))
+    )
+    how = {"stride": (stride, 1, 1), "padding": (padding, 1, 2), "dilation": (dilation, 1, 1)}
+    check_every_way(x, w, b, {**how, "groups": 1})
+    sees_padding_alone = padding >= (depth - 1) * dilation + 1
+    calls = calls_of(x, w, b, {**how, "groups": 1})
+    assert ("tiles" in ways_of(calls["forward"])) is not sees_padding_alone
+
+
 def test_shapes_are_drawn_for_every_way() -> None:
     found: set[str] = set()
     for seed in range(48):

@@ -161,7 +161,7 @@ PyObject* number_of(const RawTensor& x) {
   });
 }
 
-PyObject* to_lists(PyObject*, PyObject* tensor) {
+PyObject* to_lists(PyObject* tensor) {
   return guarded([&]() -> PyObject* {
     note_read(tensor);
     const Ref<RawTensor> x = moved(*elements_of(to_value(tensor)), Device());

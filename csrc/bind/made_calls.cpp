@@ -94,6 +94,8 @@ struct Operands {
   SmallVector<MadeOps::Kind, 3> kinds;
   bool is_known = true;  // whether it depends on nothing else
 
+  explicit Operands(std::span<PyObject* const> args)
+      : all(args.begin(), args.end()), given(args.begin(), args.end()) {}
   void add_tensor(Py_ssize_t place) {
     is_known = is_known && place >= 0;
     if (place < 0) return;
@@ -130,8 +132,7 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
                     PyObject* kwnames) {
   const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
   return guarded([&]() -> PyObject* {
-    Operands operands;
-    operands.all = operands.given = SmallVector<PyObject*, 8>(args, args + n + keywords);
+    Operands operands({args, static_cast<size_t>(n + keywords)});
     for (const Py_ssize_t place : places_of(self.tensors, n, kwnames)) operands.add_tensor(place);
     if (self.beside != nullptr) {
       for (const Py_ssize_t place : places_of(self.beside, n, kwnames, self.tensors)) {

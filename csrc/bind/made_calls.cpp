@@ -7,7 +7,6 @@
 #include "bind/programs.h"
 #include "bind/streams.h"
 #include "dispatch/dispatcher.h"
-#include "program/dot.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -41,7 +40,8 @@ Places places_of(PyObject* names, Py_ssize_t n, PyObject* kwnames, PyObject* oth
 }
 
 PyObject* applied(const Op& op, std::span<PyObject* const> operands) {
-  const bool takes_none = op.cls.is_declared && arguments_of(op).empty();
+  const bool takes_none = op.cls.spec.args.empty() && op.scalar == nullptr &&
+                          op.reduction == nullptr && op.cls.is_declared;
   if (operands.empty() || takes_none) return wrap(apply(op, {})[0], types.tensor);
   if (operands.size() == 1) return apply_to_one(op, operands[0]);
   return apply_single(op, operands.data(), operands.size());
@@ -87,38 +87,46 @@ MadeOps::Made ops_in_place_of(PyObject* result) {
 
 // The operands of a call that is one op, and what that depends on.
 struct Operands {
-  SmallVector<PyObject*, 8> all;    // the call's arguments, those of keywords last
-  SmallVector<PyObject*, 8> given;  // the same, and the keywords, as the op depends on them
-  SmallVector<Object, 3> converted;
+  const std::span<PyObject* const> args;  // the call's, those of keywords last
+  SmallVector<PyObject*, 8> given;        // the same, and the keywords, as the op depends on them
+  SmallVector<std::pair<size_t, Object>, 1> converted;  // and in which places
   SmallVector<PyObject*, 3> those;
   SmallVector<MadeOps::Kind, 3> kinds;
   bool is_known = true;  // whether it depends on nothing else
 
   explicit Operands(std::span<PyObject* const> args)
-      : all(args.begin(), args.end()), given(args.begin(), args.end()) {}
+      : args(args), given(args.begin(), args.end()) {}
   void add_tensor(Py_ssize_t place) {
     is_known = is_known && place >= 0;
     if (place < 0) return;
-    PyObject*& tensor = all[static_cast<size_t>(place)];
-    if (!is_tensor_like(tensor)) {
-      converted.push_back(own(wrap(as_value(tensor, Py_None), types.tensor)));
-      tensor = converted.back().get();
+    const auto at = static_cast<size_t>(place);
+    PyObject* tensor = args[at];
+    if (!is_own_wrapper(Py_TYPE(tensor)) && !is_tensor_like(tensor)) {
+      converted.push_back({at, own(wrap(as_value(tensor, Py_None), types.tensor))});
+      tensor = converted.back().second.get();
     }
-    add(place);
+    add(at, tensor);
   }
   // What may be a number, which is told by its class: the dtype of the result depends on that.
   void add_beside(Py_ssize_t place) {
-    PyObject* const it = place < 0 ? Py_None : all[static_cast<size_t>(place)];
+    if (place < 0) return;
+    const auto at = static_cast<size_t>(place);
+    PyObject* const it = args[at];
     if (it == Py_None) return;
-    if (!PyFloat_CheckExact(it) && !PyLong_CheckExact(it) && !PyBool_Check(it)) return add(place);
-    given[static_cast<size_t>(place)] = reinterpret_cast<PyObject*>(Py_TYPE(it));
+    if (!PyFloat_CheckExact(it) && !PyLong_CheckExact(it) && !PyBool_Check(it)) return add(at, it);
+    given[at] = reinterpret_cast<PyObject*>(Py_TYPE(it));
     those.push_back(it);
+  }
+  // What the function is called with.
+  SmallVector<PyObject*, 8> all() const {
+    SmallVector<PyObject*, 8> found(args.begin(), args.end());
+    for (const auto& [at, object] : converted) found[at] = object.get();
+    return found;
   }
 
  private:
-  void add(Py_ssize_t place) {
-    PyObject* const tensor = all[static_cast<size_t>(place)];
-    given[static_cast<size_t>(place)] = nullptr;  // it is told by its kind
+  void add(size_t at, PyObject* tensor) {
+    given[at] = nullptr;  // it is told by its kind
     those.push_back(tensor);
     const std::optional<MadeOps::Kind> kind = plain_kind(tensor);
     is_known = is_known && kind;
@@ -151,8 +159,9 @@ PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n
         return applied(known, those);
       }
     }
-    Object found = own(
-        PyObject_Vectorcall(self.function, operands.all.data(), static_cast<size_t>(n), kwnames));
+    const SmallVector<PyObject*, 8> all = operands.all();
+    Object found =
+        own(PyObject_Vectorcall(self.function, all.data(), static_cast<size_t>(n), kwnames));
     const MadeOps::Made made = ops_in_place_of(found.get());
     if (!made.op) return found.release();
     if (is_known) self.made->keep(key, made, kinds);

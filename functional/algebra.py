@@ -12,16 +12,15 @@ import operator
 from collections.abc import Sequence
 
 from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, dtype
-from .arguments import named
+from ..ops import Elemwise
+from .arguments import makes, named, one_op_on
 from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
     astype,
-    clip_between,
     concat,
     equal,
     logical_not,
     matmul,
-    maximum,
     minimum,
     not_equal,
     permute_dims,
@@ -54,7 +53,7 @@ def _beside(x: Tensor, bound: TensorLike) -> dtype:
     return result_type(x, bound)
 
 
-@named
+@one_op_on(1, beside=2)
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """The elements, those beyond a bound replaced by it.
 
@@ -88,9 +87,8 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
             )
     if min is None and max is None:
         return +x
-    if max is None:
-        return maximum(x, min)
-    return minimum(x, max) if min is None else clip_between(x, min, max)
+    both = "clip_between"
+    return makes(Elemwise(mode="maximum" if max is None else "minimum" if min is None else both))
 
 
 @named

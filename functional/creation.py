@@ -24,9 +24,11 @@ from ..imperative import (
 )
 from ..imperative.constructors import array_from
 from ..imperative.devices import lives_on
-from .arguments import creating_op, integer, named, named_quick
+from ..imperative.indexing import assignment_op
+from ..ops import Fill, Reshape
+from .arguments import creating_op, integer, makes, named, named_quick, one_op
 from .arranging import as_tensor, filled
-from .generated import arange, astype, equal, full, reshape, to_device
+from .generated import arange, astype, equal, reshape, to_device
 from .stacking import broadcast_arrays
 
 __all__ = [
@@ -152,12 +154,13 @@ def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
 
 
 def filled_like(x: TensorLike, value: Any, dtype: Any, device: str | None) -> Tensor:
-    """A tensor of one number in the shape of another one, and its dtype where nothing is said."""
+    """The op of one number in the shape of a tensor, and in its dtype where nothing is said."""
     x = as_tensor(x)
-    return full(x.shape, value, dtype=x.dtype if dtype is None else dtype, device=device)
+    wanted = x.dtype if dtype is None else dtype
+    return makes(Fill(shape=x.shape, fill_value=value, dtype=wanted, device=device))
 
 
-@named
+@one_op
 def full_like(
     x: TensorLike, /, fill_value: Any, *, dtype: Any = None, device: str | None = None
 ) -> Tensor:
@@ -180,7 +183,7 @@ def full_like(
     return filled_like(x, fill_value, dtype, device)
 
 
-@named
+@one_op
 def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros, in the shape of a tensor.
 
@@ -200,7 +203,7 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
     return filled_like(x, 0, dtype, device)
 
 
-@named
+@one_op
 def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Ones, in the shape of a tensor.
 
@@ -220,7 +223,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None)
     return filled_like(x, 1, dtype, device)
 
 
-@named
+@one_op
 def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A tensor whose elements do not matter, in the shape of a tensor; they are zeros.
 
@@ -240,7 +243,7 @@ def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
     return filled_like(x, 0, dtype, device)
 
 
-@named
+@creating_op
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -278,11 +281,11 @@ def eye(
         row = reshape(arange(k, rows + k, device=device), (rows, 1))
         column = reshape(arange(columns, device=device), (1, columns))
         return astype(equal(row, column), dtype="float32" if dtype is None else dtype)
-    made = zeros(rows * columns, dtype=dtype, device=device)
     first = k if k >= 0 else -k * columns
     length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
-    made[first : first + length * (columns + 1) : columns + 1] = 1
-    return reshape(made, (rows, columns))
+    places = slice(first, first + length * (columns + 1), columns + 1)
+    zeros = filled(rows * columns, 0, dtype, device)
+    return makes(zeros, (assignment_op(places), 1), Reshape(shape=(rows, columns)))
 
 
 @named

@@ -6,13 +6,17 @@ import math
 from typing import Any
 
 from ..imperative import Size, Tensor, as_dtype
-from .arguments import integer, larger, named, scalar
+from ..imperative.indexing import assignment_op
+from ..ops import Arange
+from .arguments import creating_op, integer, larger, makes, named, scalar
 from .generated import arange, astype, equal, pow, where
 
 __all__ = ["linspace", "logspace"]
 
+_LAST = assignment_op(-1)
 
-@named
+
+@creating_op
 def linspace(
     start: complex,
     stop: complex,
@@ -51,11 +55,9 @@ def linspace(
         dtype = "complex64" if is_complex else "float32"
     steps = larger(1, count - 1 if endpoint else count)
     if not is_complex and as_dtype(dtype).kind == "floating":
-        made = _counted(start, stop, count, steps, dtype, device)
-        if made is not None:
-            if endpoint and count > 1:
-                made[-1] = stop
-            return made
+        counted = _counted(start, stop, count, steps, dtype, device)
+        if counted is not None:
+            return makes(counted, *([(_LAST, stop)] if endpoint and count > 1 else []))
     wide = "complex128" if is_complex else "float64"
     at = arange(count, dtype="float64", device=device)
     step: Any = (stop - start) / steps
@@ -70,7 +72,7 @@ def linspace(
 
 
 def _counted(start: Any, stop: Any, count: Any, steps: Any, dtype: Any, device: Any) -> Any:
-    """So many numbers from start on, counted as `arange` does; None where it would miscount."""
+    """The op that counts so many numbers from start on; None where it would miscount."""
     if any(isinstance(given, Size) for given in (start, stop, count)):
         return None
     start = float(start)
@@ -78,7 +80,7 @@ def _counted(start: Any, stop: Any, count: Any, steps: Any, dtype: Any, device: 
     end = start + (count - 0.5) * step
     if step == 0 or not math.isfinite(end) or math.ceil((end - start) / step) != count:
         return None
-    return arange(start, end, step, dtype=dtype, device=device)
+    return Arange(start=start, stop=end, step=step, dtype=dtype, device=device)
 
 
 @named

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _C
-from ..ops import Gather, ScatterSet
+from ..ops import Gather, ScatterSet, SetSubtensor
 from .arrays import steady
 from .broadcasting import broadcast_unknown, has_unknown
 from .generated.methods import TensorMethods
@@ -22,6 +22,11 @@ index_op = _C.index_op  # the op that x[key] is, of a key that needs no gatherin
 _ROWS = Gather(axes=(0,))
 # How the core reads the items of a Subtensor: a kind and three bounds each.
 _SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
+
+
+def assignment_op(key: Any) -> SetSubtensor:
+    """The op that makes of x and a value what x is after x[key] = value, of such a key."""
+    return SetSubtensor(items=index_op(key).items)
 
 
 class _Call(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 _PACKAGE = __package__.partition(".")[0]
 # Where names are looked for, in this order.
@@ -22,6 +24,46 @@ _OTHERS = {
 }  # fmt: skip
 
 
+class MissingName(AttributeError):
+    """A module has no attribute of a name. What may be meant is looked for when its text is asked.
+
+    Who only asks whether there is such an attribute does not wait for that.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        """Of `module.name`."""
+        super().__init__(name=name)
+        self._place = module, name
+
+    @functools.cached_property
+    def _text(self) -> str:
+        module, name = self._place
+        text = f"module '{module}' has no attribute '{name}'"
+        meant = None if name.startswith("_") else _meant(name)
+        return text if meant is None else f"{text}; use {meant}"
+
+    def __str__(self) -> str:
+        """It says where the name is, or one like it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        """As of any such error."""
+        return f"AttributeError({self._text!r})"
+
+    @property
+    def args(self) -> tuple[str]:  # type: ignore[override]
+        """The text alone."""
+        return (self._text,)
+
+    def __reduce__(self) -> Any:
+        """By what it was made of."""
+        return missing, self._place
+
+
+# In tracebacks it is what it is to all others.
+MissingName.__module__, MissingName.__qualname__ = "builtins", "AttributeError"
+
+
 def missing(module: str, name: str) -> AttributeError:
     """The error of `module.name`, which is not there; it says where the name is, or one like it.
 
@@ -31,9 +73,7 @@ def missing(module: str, name: str) -> AttributeError:
         Traceback (most recent call last):
         AttributeError: module 'tensorlike' has no attribute 'cumsum'; use tensorlike.cumulative_sum
     """
-    text = f"module '{module}' has no attribute '{name}'"
-    meant = None if name.startswith("_") else _meant(name)
-    return AttributeError(text if meant is None else f"{text}; use {meant}", name=name)
+    return MissingName(module, name)
 
 
 def _meant(name: str) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable[..., Any])
 # What Python and NumPy say of a wrong argument, and what the core does.
 _OF_PYTHON = (TypeError, ValueError, IndexError, OverflowError, BufferError)
 _OF_THE_CORE = (
@@ -74,17 +75,28 @@ def _as_it_is(_: str, error: Exception) -> Exception:
 
 
 def one_op_on(
-    tensors: int,
+    tensors: int, beside: int = 0
 ) -> Callable[[Callable[Given, Any]], Callable[Given, Any]]:
     """A named call that is one op on its first arguments: the function gives what it `makes`.
 
-    It must follow from the shapes of these and from the other arguments: it is remembered. Where
-    the call is no single op the function returns its result instead.
+    It must follow from the shapes and dtypes of these and from the other arguments: it is
+    remembered. Where the call is no single op the function returns its result instead.
+
+    Args:
+        tensors: how many arguments are tensors, or data of which some are made.
+        beside: how many after these are tensors, numbers or None; the op may depend on the classes
+            of numbers, and is applied to what is not None.
     """
 
     def around(function: Any) -> Callable[Given, Any]:
-        names = function.__code__.co_varnames[:tensors]
-        return _C.Named(function, function.__name__, _name_call, names)
+        names = function.__code__.co_varnames
+        return _C.Named(
+            function,
+            function.__name__,
+            _name_call,
+            tensors=names[:tensors],
+            beside=names[tensors : tensors + beside] or None,
+        )
 
     return around
 
@@ -94,11 +106,33 @@ def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
     return one_op_on(1)(function)
 
 
-def makes(op: Any, then: Any = None) -> Tensor:
-    """The op that a call is, and the one on its result that follows, where a result would stand."""
-    ops: Any = op if then is None else (op, then)
+def makes(op: Any, *then: Any) -> Tensor:
+    """What a call is, where a result would stand: an op, and those on its result that follow.
+
+    A pair of an op and a number writes the number into the result so far.
+    """
+    ops: Any = (op, *then) if then else op
     stand_in: Tensor = ops
     return stand_in
+
+
+def draws_by(draw: Callable[[Any, Any], Any]) -> Callable[[Method], Method]:
+    """A named method that draws random numbers; a draw that is refused has not been taken.
+
+    The method of an object with a `_stream` gives its result, or `makes` the op of a draw, without
+    saying which draw it is. That must follow from the other arguments, and is remembered.
+
+    Args:
+        draw: draw(object, op) makes it in the general way: of objects without a stream, and inside
+            transforms.
+    """
+
+    def around(method: Method) -> Method:
+        named: Any = _C.Named(method, method.__name__, in_the_name_of, draw=draw)
+        same: Method = named
+        return same
+
+    return around
 
 
 def creating_op(function: Callable[Given, Any]) -> Callable[Given, Any]:

@@ -256,10 +256,6 @@ class Tensor(ShapedMethods):
         """
         self.grad = None
 
-    def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
-        return _C.to_lists(self)
-
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The Array API namespace of this tensor: tensorlike itself.
 

@@ -9,13 +9,11 @@ from typing import Any
 from .. import _C
 from ..imperative import Listing, RawTensor, SymbolicTensor, Tensor
 from ..imperative.levels import stopped, unwrapped
-from ..imperative.random import default_stream
+from ..imperative.random import default_stream as default_stream  # programs draw from it
 from ..imperative.shape_methods import ShapedMethods
 from .block import Block, SubBlocks
 from .copied import Copied
 from .numbers import is_unnamed
-
-_C.set_stream(default_stream)  # programs draw where eager calls do
 
 
 class Variable(SymbolicTensor):

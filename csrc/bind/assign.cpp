@@ -131,6 +131,12 @@ void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args
   assign(self, std::move(result));
 }
 
+void assign_part(PyObject* self, const Op& op, PyObject* value) {
+  if (write_part(self, op, value)) return;
+  PyObject* args[] = {self, value};
+  assign_result(self, op, args);
+}
+
 namespace {
 
 // What the hook says is to be done: (function, {attribute: value}, arguments).
@@ -172,10 +178,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       replace_by_call(self, call.get());
       return;
     }
-    const Ref<Op> op = index_op(true, items);
-    if (write_part(self, *op, value)) return;
-    PyObject* args[] = {self, value};
-    assign_result(self, *op, args);
+    assign_part(self, *index_op(true, items), value);
   });
 }
 

@@ -23,7 +23,6 @@ PyObject* set_read_hook(PyObject*, PyObject* function) {
 PyMethodDef elements_functions[] = {
     {"set_read_hook", as_method(set_read_hook), METH_O,
      "Calls a function with each wrapper whose value Python is about to see; None: none."},
-    {"to_lists", as_method(to_lists), METH_O, "The elements as nested lists of Python's numbers."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -58,7 +57,7 @@ PyObject* item_in(PyObject* tensor_like) {
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {
-  const std::string name(value ? value->type->name() : "tensor-like");
+  const std::string_view name = value ? value->type->name() : "tensor-like";
   while (value && value->tag != Value::kRaw) {
     Ref<Value> inner;
     if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;

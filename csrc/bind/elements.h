@@ -11,7 +11,7 @@ PyObject* item_of(const RawTensor& x);
 PyObject* item_in(PyObject* tensor_like);
 PyObject* number_of(const RawTensor& x);  // the first; there must be one, in the host's memory
 // All as nested lists.
-PyObject* to_lists(PyObject*, PyObject* tensor);
+PyObject* to_lists(PyObject* tensor);
 // Elements of nested lists of Python's own numbers; null where they hold more than that, or where
 // the dtype (or None) is not one that they are stored in as they are.
 Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype);

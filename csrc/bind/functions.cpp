@@ -145,7 +145,7 @@ Ref<Op> op_for(const FunctionObject& self, const Call& call) {
   const MadeOps::Given given(call.attrs.data(), call.attrs.size());
   if (Ref<Op> known = self.made->find(given).op) return known;
   Ref<Op> op = make_new_op(function, call);
-  self.made->keep(given, op);
+  self.made->keep(given, {op});
   return op;
 }
 

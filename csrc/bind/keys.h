@@ -20,5 +20,7 @@ bool set_by_tensor(PyObject* self, PyObject* key, PyObject* value);
 
 // Binds the wrapper to the result of an op, in the memory of what it held where nobody else has it.
 void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args);
+// The same of a SetSubtensor and what it writes.
+void assign_part(PyObject* self, const Op& op, PyObject* value);
 
 }  // namespace tensorlike::bind

@@ -127,9 +127,12 @@ PyObject* number(T value) {
 template <class T>
 PyObject* nested(const RawTensor& x, size_t dim, const T* from) {
   if (dim == x.shape.size()) return checked(number(*from));
-  Object list = own(PyList_New(static_cast<Py_ssize_t>(x.shape[dim])));
-  for (int64_t i = 0; i < x.shape[dim]; ++i) {
-    PyList_SET_ITEM(list.get(), i, nested(x, dim + 1, from + i * x.strides[dim]));
+  const int64_t size = x.shape[dim], stride = x.strides[dim];
+  const bool is_last = dim + 1 == x.shape.size();
+  Object list = own(PyList_New(static_cast<Py_ssize_t>(size)));
+  for (int64_t i = 0; i < size; ++i) {
+    const T* const at = from + i * stride;
+    PyList_SET_ITEM(list.get(), i, is_last ? checked(number(*at)) : nested(x, dim + 1, at));
   }
   return list.release();
 }
@@ -161,7 +164,7 @@ PyObject* number_of(const RawTensor& x) {
   });
 }
 
-PyObject* to_lists(PyObject*, PyObject* tensor) {
+PyObject* to_lists(PyObject* tensor) {
   return guarded([&]() -> PyObject* {
     note_read(tensor);
     const Ref<RawTensor> x = moved(*elements_of(to_value(tensor)), Device());

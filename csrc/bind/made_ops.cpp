@@ -8,6 +8,12 @@
 namespace tensorlike::bind {
 namespace {
 
+// Classes that are built in, such as Python's and NumPy's of numbers.
+bool is_fixed_class(PyObject* object) {
+  return PyType_CheckExact(object) &&
+         PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_IMMUTABLETYPE) != 0;
+}
+
 bool is_constant_item(PyObject* item) {
   if (PySlice_Check(item) != 0) {
     const auto* slice = reinterpret_cast<PySliceObject*>(item);
@@ -21,7 +27,7 @@ bool is_constant_item(PyObject* item) {
 bool is_constant(PyObject* object) {
   if (object == nullptr || is_constant_item(object) || PyBool_Check(object) ||
       PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
-      Py_TYPE(object) == types.dtype) {
+      Py_TYPE(object) == types.dtype || is_fixed_class(object)) {
     return true;
   }
   if (!PyTuple_CheckExact(object)) return false;
@@ -67,23 +73,27 @@ bool is_plain(PyObject* object) {
     return true;
   }
   if (PyFloat_CheckExact(object)) return std::fabs(PyFloat_AS_DOUBLE(object)) < kPlainNumbers;
-  return PyBool_Check(object) || PyUnicode_CheckExact(object) || Py_TYPE(object) == types.dtype;
+  return PyBool_Check(object) || PyUnicode_CheckExact(object) || Py_TYPE(object) == types.dtype ||
+         is_fixed_class(object);
 }
 
 }  // namespace
 
-bool MadeOps::are_plain(Given attrs, Shapes shapes) {
-  return std::all_of(shapes.begin(), shapes.end(),
-                     [](const Dims* one) { return tensorlike::are_plain(*one); }) &&
+bool MadeOps::are_plain(Given attrs, Kinds tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const Kind& one) { return tensorlike::are_plain(*one.shape); }) &&
          std::all_of(attrs.begin(), attrs.end(), is_plain);
 }
 
-MadeOps::Made MadeOps::find(Given attrs, Shapes shapes) const {
+MadeOps::Made MadeOps::find(Given attrs, Kinds tensors) const {
   if (attrs.size() > kAttrs) return {};
   for (const Entry& entry : entries_) {
     bool same =
-        entry.made.op && entry.count == attrs.size() && entry.shapes.size() == shapes.size();
-    for (size_t i = 0; same && i < shapes.size(); ++i) same = entry.shapes[i] == *shapes[i];
+        entry.made.op && entry.count == attrs.size() && entry.tensors.size() == tensors.size();
+    for (size_t i = 0; same && i < tensors.size(); ++i) {
+      const KeptKind& kept = entry.tensors[i];
+      same = kept.dtype == tensors[i].dtype && kept.shape == *tensors[i].shape;
+    }
     for (size_t i = 0; same && i < attrs.size(); ++i) {
       same = is_same(entry.attrs[i].get(), attrs[i]);
     }
@@ -92,13 +102,13 @@ MadeOps::Made MadeOps::find(Given attrs, Shapes shapes) const {
   return {};
 }
 
-void MadeOps::keep(Given attrs, const Made& made, Shapes shapes) {
+void MadeOps::keep(Given attrs, const Made& made, Kinds tensors) {
   if (attrs.size() > kAttrs || !std::all_of(attrs.begin(), attrs.end(), is_constant)) return;
   Entry& entry = entries_[next_++ % kEntries];
   for (size_t i = 0; i < attrs.size(); ++i) entry.attrs[i] = Object::share(attrs[i]);
   entry.count = attrs.size();
-  entry.shapes.clear();
-  for (const Dims* shape : shapes) entry.shapes.push_back(*shape);
+  entry.tensors.clear();
+  for (const Kind& one : tensors) entry.tensors.push_back({*one.shape, one.dtype});
   entry.made = made;
 }
 

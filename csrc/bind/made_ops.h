@@ -3,7 +3,7 @@
 #pragma once
 
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "bind/objects.h"
 
@@ -12,29 +12,45 @@ namespace tensorlike::bind {
 class MadeOps {
  public:
   using Given = std::span<PyObject* const>;  // null: not given
-  using Shapes = std::span<const Dims* const>;
+  // What an op may depend on of a tensor.
+  struct Kind {
+    const Dims* shape;
+    DType dtype;
+  };
+  using Kinds = std::span<const Kind>;
 
-  // What a call is: an op on its tensors, and then, where there is one, another on the result.
+  // A further op of a call, on the result so far; with a number, an assignment of it to that.
+  struct Step {
+    Ref<Op> op;
+    Object number;
+  };
+  struct Steps final : RefCounted {
+    std::vector<Step> all;
+  };
+  // What a call is: an op on its tensors, and what is done with the result.
   struct Made {
-    Made(Ref<Op> first = nullptr, Ref<Op> second = nullptr)
-        : op(std::move(first)), then(std::move(second)) {}
-    Ref<Op> op, then;
+    Ref<Op> op;
+    Ref<const Steps> then = nullptr;
   };
 
-  // Without an op where it is not known. `shapes`: of tensors, where the op depends on them.
-  Made find(Given attrs, Shapes shapes = {}) const;
+  // Without an op where it is not known.
+  Made find(Given attrs, Kinds tensors = {}) const;
   // Whether all numbers are too small to stand for unknown sizes.
-  static bool are_plain(Given attrs, Shapes shapes);
+  static bool are_plain(Given attrs, Kinds tensors);
   // Remembers them, if what they were made of is constant.
-  void keep(Given attrs, const Made& made, Shapes shapes = {});
+  void keep(Given attrs, const Made& made, Kinds tensors = {});
 
  private:
   static constexpr size_t kEntries = 8;
   static constexpr size_t kAttrs = 16;  // values and names of keywords, too
+  struct KeptKind {
+    Dims shape;
+    DType dtype;
+  };
   struct Entry {
     size_t count = 0;
     Object attrs[kAttrs];
-    SmallVector<Dims, 1> shapes;
+    SmallVector<KeptKind, 1> tensors;
     Made made;
   };
   Entry entries_[kEntries];

@@ -2,17 +2,17 @@
 // fails; what is raised goes through `on_error(name, error)`, which gives the error to raise.
 //
 // A call may be one op, on its first arguments or on nothing: then the function gives the op, and
-// it is remembered, since it follows from their shapes and the other arguments. So may a call be
-// that is one op more, on the result of the first.
+// it is remembered, since it follows from their shapes and dtypes and the other arguments. So may a
+// call be that is some ops more, each on the result of the one before.
+//
+// A call that draws random numbers may be one op, too, which the function gives without its draw.
 //
 // Calls may be made by another function, written in C++, as far as it takes them: it gives
 // NotImplemented for all others.
-#include "bind/expressions.h"
+#include "bind/named.h"
+
 #include "bind/functions.h"
-#include "bind/made_ops.h"
-#include "bind/programs.h"
 #include "bind/shortcuts.h"
-#include "dispatch/dispatcher.h"
 #include "memory/backend.h"
 
 // After Python.h.
@@ -20,18 +20,6 @@
 
 namespace tensorlike::bind {
 namespace {
-
-struct NamedObject {
-  PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* function;
-  PyObject* name;  // None: that of the first argument's class
-  PyObject* on_error;
-  PyObject* dict;
-  PyObject* weak;
-  MadeOps* made;      // of a call that is one op; else null
-  PyObject* tensors;  // the names of what it is applied to, in order
-  PyObject* quick;    // what may make calls in its place, or null
-};
 
 NamedObject* as_named(PyObject* object) { return reinterpret_cast<NamedObject*>(object); }
 
@@ -67,99 +55,9 @@ Device device_beside(PyObject* const* args, Py_ssize_t n) {
   return default_device;
 }
 
-// The shape of a Tensor around elements, which all that is done with it depends on; else null.
-const Dims* plain_shape(PyObject* tensor) {
-  if (!is_own_wrapper(Py_TYPE(tensor)) || !dispatcher().is_wrapper_plain()) return nullptr;
-  const RawTensor* const raw = raw_under(value_of(tensor));
-  return raw != nullptr ? &raw->shape : nullptr;
-}
-
-using Places = SmallVector<Py_ssize_t, 3>;
-
-// Where the tensors stand among arguments and keywords; -1: nowhere, which the function refuses.
-Places places_of(PyObject* names, Py_ssize_t n, PyObject* kwnames) {
-  Places places;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    Py_ssize_t found = i < n ? i : -1;
-    const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-    for (Py_ssize_t k = 0; found < 0 && k < keywords; ++k) {
-      const bool is_it =
-          PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, k), PyTuple_GET_ITEM(names, i)) == 0;
-      if (is_it) found = n + k;
-    }
-    places.push_back(found);
-  }
-  return places;
-}
-
-PyObject* applied(const Op& op, std::span<PyObject* const> tensors) {
-  if (tensors.empty()) return wrap(apply(op, {})[0], types.tensor);
-  if (tensors.size() == 1) return apply_to_one(op, tensors[0]);
-  return apply_single(op, tensors.data(), tensors.size());
-}
-
-PyObject* applied(const MadeOps::Made& made, std::span<PyObject* const> tensors) {
-  const OpApplied is_applied;
-  if (!made.then) return applied(*made.op, tensors);
-  const Object result = own(applied(*made.op, tensors));
-  return apply_to_one(*made.then, result.get());
-}
-
-bool is_op(PyObject* object) { return PyObject_TypeCheck(object, types.op_base) != 0; }
-
-// The ops that stand in place of a result; none where it is a result.
-MadeOps::Made ops_in_place_of(PyObject* result) {
-  if (is_op(result)) return to_op(result);
-  if (PyTuple_CheckExact(result) == 0 || PyTuple_GET_SIZE(result) != 2) return {};
-  PyObject* const first = PyTuple_GET_ITEM(result, 0);
-  PyObject* const second = PyTuple_GET_ITEM(result, 1);
-  if (!is_op(first) || !is_op(second)) return {};
-  return {to_op(first), to_op(second)};
-}
-
-// A call that is one op, or two.
-PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n,
-                    PyObject* kwnames) {
-  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-  return guarded([&]() -> PyObject* {
-    SmallVector<PyObject*, 8> all(args, args + n + keywords);
-    SmallVector<PyObject*, 8> given(args, args + n + keywords);
-    SmallVector<Object, 3> converted;
-    SmallVector<PyObject*, 3> tensors;
-    SmallVector<const Dims*, 3> shapes;
-    bool is_known = true;
-    for (const Py_ssize_t place : places_of(self.tensors, n, kwnames)) {
-      const size_t at = static_cast<size_t>(place);
-      is_known = is_known && place >= 0;
-      if (place < 0) continue;
-      if (!is_own_wrapper(Py_TYPE(all[at])) && !is_tensor_like(all[at])) {
-        converted.push_back(own(wrap(as_value(all[at], Py_None), types.tensor)));
-        all[at] = converted.back().get();
-      }
-      given[at] = nullptr;  // it is told by its shape
-      tensors.push_back(all[at]);
-      shapes.push_back(plain_shape(all[at]));
-      is_known = is_known && shapes.back() != nullptr;
-    }
-    for (Py_ssize_t k = 0; k < keywords; ++k) given.push_back(PyTuple_GET_ITEM(kwnames, k));
-    const MadeOps::Given key(given.data(), given.size());
-    is_known = is_known && (live_witnesses == 0 || MadeOps::are_plain(key, shapes));
-    if (is_known) {
-      if (const MadeOps::Made known = self.made->find(key, shapes); known.op) {
-        return applied(known, tensors);
-      }
-    }
-    Object found =
-        own(PyObject_Vectorcall(self.function, all.data(), static_cast<size_t>(n), kwnames));
-    const MadeOps::Made made = ops_in_place_of(found.get());
-    if (!made.op) return found.release();
-    if (is_known) self.made->keep(key, made, shapes);
-    return applied(made, tensors);
-  });
-}
-
 PyObject* call_function(const NamedObject& self, PyObject* const* args, size_t nargsf,
                         PyObject* kwnames) {
+  if (self.draw != nullptr) return call_drawing(self, args, PyVectorcall_NARGS(nargsf), kwnames);
   if (self.made != nullptr) return call_made(self, args, PyVectorcall_NARGS(nargsf), kwnames);
   if (self.quick != nullptr) {
     PyObject* const found = PyObject_Vectorcall(self.quick, args, nargsf, kwnames);
@@ -197,29 +95,35 @@ void describe_as(PyObject* self, PyObject* function) {
   as_named(self)->dict = dict.release();
 }
 
-// Named(function, name, on_error, tensors=None, quick=None): `tensors`: the function gives the op
-// that the call is, on the first arguments, whose names these are. `quick`: what makes
-// the calls that it does not give NotImplemented for.
-PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
-  PyObject* function = nullptr;
-  PyObject* name = nullptr;
-  PyObject* on_error = nullptr;
-  PyObject* tensors = Py_None;
-  PyObject* quick = nullptr;
-  if (PyArg_ParseTuple(args, "OOO|OO:Named", &function, &name, &on_error, &tensors, &quick) == 0) {
+// Named(function, name, on_error, tensors=None, quick=None, beside=None, draw=None): `tensors`: the
+// function gives the op that the call is, on the first arguments, whose names these are, and on
+// those of the names `beside`, as far as they are given. `quick`: what makes the calls that it does
+// not give NotImplemented for. `draw(source, op)`: makes the draw that the function gives as an op.
+PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"function", "name",   "on_error", "tensors",
+                                "quick",    "beside", "draw",     nullptr};
+  PyObject *function = nullptr, *name = nullptr, *on_error = nullptr;
+  PyObject *tensors = Py_None, *quick = Py_None, *beside = Py_None, *draw = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|OOOO:Named", const_cast<char**>(names),
+                                  &function, &name, &on_error, &tensors, &quick, &beside,
+                                  &draw) == 0) {
     return nullptr;
   }
+  const auto unless_none = [](PyObject* object) {
+    return object == Py_None ? nullptr : Py_NewRef(object);
+  };
   return guarded([&] {
     Object self = own(cls->tp_alloc(cls, 0));
-    as_named(self.get())->vectorcall = call_named;
-    as_named(self.get())->function = Py_NewRef(function);
-    as_named(self.get())->name = Py_NewRef(name);
-    as_named(self.get())->on_error = Py_NewRef(on_error);
-    if (PyTuple_Check(tensors)) {
-      as_named(self.get())->made = new MadeOps;
-      as_named(self.get())->tensors = Py_NewRef(tensors);
-    }
-    as_named(self.get())->quick = Py_XNewRef(quick);
+    NamedObject& made = *as_named(self.get());
+    made.vectorcall = call_named;
+    made.function = Py_NewRef(function);
+    made.name = Py_NewRef(name);
+    made.on_error = Py_NewRef(on_error);
+    made.tensors = unless_none(tensors);
+    made.quick = unless_none(quick);
+    made.beside = unless_none(beside);
+    made.draw = unless_none(draw);
+    if (made.tensors != nullptr || made.draw != nullptr) made.made = new MadeOps;
     describe_as(self.get(), function);
     return self.release();
   });
@@ -231,7 +135,9 @@ int named_clear(PyObject* self) {
   Py_CLEAR(as_named(self)->on_error);
   Py_CLEAR(as_named(self)->dict);
   Py_CLEAR(as_named(self)->tensors);
+  Py_CLEAR(as_named(self)->beside);
   Py_CLEAR(as_named(self)->quick);
+  Py_CLEAR(as_named(self)->draw);
   return 0;
 }
 
@@ -251,6 +157,8 @@ int named_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(as_named(self)->name);
   Py_VISIT(as_named(self)->on_error);
   Py_VISIT(as_named(self)->dict);
+  Py_VISIT(as_named(self)->quick);
+  Py_VISIT(as_named(self)->draw);
   return 0;
 }
 

@@ -250,6 +250,7 @@ PyObject* as_int(PyObject* self) {
 }
 PyObject* as_float(PyObject* self) {
   Object item = Object::steal(element_of(self));
+  if (item && PyFloat_CheckExact(item.get())) return item.release();
   return item ? PyNumber_Float(item.get()) : nullptr;
 }
 PyObject* as_index(PyObject* self) {

@@ -3,6 +3,7 @@
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "bind/rules.h"
+#include "bind/streams.h"
 #include "program/dot.h"
 #include "program/draws.h"
 #include "program/executor.h"
@@ -154,27 +155,6 @@ PyObject* start_state(PyObject*, PyObject* args) {
   });
 }
 
-// note_draw(key, counter=None): a draw was taken from the process's stream.
-PyObject* note_draw_of_stream(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    const bool is_key_alone = count == 1;
-    Draw draw{PyLong_AsLongLong(args[0]), is_key_alone ? 0 : PyLong_AsLongLong(args[1])};
-    if (PyErr_Occurred() != nullptr) throw PythonError();
-    note_draw(draw, is_key_alone);
-    return Py_NewRef(Py_None);
-  });
-}
-
-// derived_key(key, data, purpose) -> a key, of 64 bits like all of these but the purpose
-PyObject* derived_key_of(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 3) return PyErr_Format(PyExc_TypeError, "derived_key: three numbers");
-  const unsigned long long key = PyLong_AsUnsignedLongLongMask(args[0]);
-  const unsigned long long data = PyLong_AsUnsignedLongLongMask(args[1]);
-  const unsigned long purpose = PyLong_AsUnsignedLongMask(args[2]);
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  return PyLong_FromUnsignedLongLong(derived_key(key, data, static_cast<uint32_t>(purpose)));
-}
-
 // copy_draws(program, other): what the first draws anew, the other does, too.
 PyObject* copy_draws(PyObject*, PyObject* args) {
   PyObject *program = nullptr, *other = nullptr;
@@ -184,29 +164,6 @@ PyObject* copy_draws(PyObject*, PyObject* args) {
     to_program(other).draws.insert(draws.begin(), draws.end());
     return Py_NewRef(Py_None);
   });
-}
-
-PyObject* python_stream = nullptr;  // take() -> (key, counter), take_key() -> key
-
-Draw draw_of_python(bool is_key_alone) {
-  Gil gil;
-  const char* method = is_key_alone ? "take_key" : "take";
-  Object made = own(PyObject_CallMethod(python_stream, method, nullptr));
-  long long key = 0, counter = 0;
-  if (is_key_alone) {
-    key = PyLong_AsLongLong(made.get());
-  } else if (PyArg_ParseTuple(made.get(), "LL", &key, &counter) == 0) {
-    throw PythonError();
-  }
-  if (PyErr_Occurred() != nullptr) throw PythonError();
-  return {key, counter};
-}
-
-// set_stream(stream): where programs draw from.
-PyObject* set_stream(PyObject*, PyObject* stream) {
-  Py_XSETREF(python_stream, Py_NewRef(stream));
-  next_draw = draw_of_python;
-  Py_RETURN_NONE;
 }
 
 // assign_state(program, state, number)
@@ -291,10 +248,6 @@ class Recording {
 
 PyMethodDef scopes_functions[] = {
     {"copy_draws", copy_draws, METH_VARARGS, "copy_draws(program, other)"},
-    {"derived_key", as_method(derived_key_of), METH_FASTCALL, "derived_key(key, data, purpose)"},
-    {"note_draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(note_draw_of_stream)),
-     METH_FASTCALL, "note_draw(key, counter=None)"},
-    {"set_stream", set_stream, METH_O, "set_stream(stream): where programs draw from."},
     {"keep_state", keep_state, METH_VARARGS, "keep_state(program, number, name, startup)"},
     {"start_state", start_state, METH_VARARGS, "start_state(startup, number, value)"},
     {"assign_state", assign_state, METH_VARARGS, "assign_state(program, state, number)"},
@@ -307,6 +260,7 @@ PyMethodDef scopes_functions[] = {
 }  // namespace
 
 void add_scopes(PyObject* module) {
+  add_streams(module);
   scope_class = add_type(module, scope_spec, nullptr);
   Context<Recording>::add(module, "tensorlike._C.Recording",
                           "Recording(program): ops without arguments are added to it in a block.");

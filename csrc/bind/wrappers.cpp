@@ -359,6 +359,8 @@ PyMethodDef wrappers_functions[] = {
 };
 
 PyMethodDef wrapper_methods[] = {
+    {"tolist", as_method(+[](PyObject* self, PyObject*) { return to_lists(self); }), METH_NOARGS,
+     "Nested lists of Python numbers."},
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
     {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
      "Makes it the `grad` of a tensor that may have a history."},

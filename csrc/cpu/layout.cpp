@@ -2,6 +2,7 @@
 #include "memory/layout.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -58,7 +59,17 @@ size_t axis_of(const Op& op, const Array& out) {
 }
 
 void concat(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  constexpr int64_t kFew = 4096;  // elements that are not worth being cut into bands
   const Array& out = *outputs[0];
+  if (out.count <= kFew) {
+    const size_t axis = axis_of(op, out);
+    int64_t at = 0;
+    for (const Array* input : inputs) {
+      assign(out.view(input->shape, out.strides, at * out.strides[axis]), *input);
+      at += input->shape[axis];
+    }
+    return;
+  }
   SmallVector<Array, 4> pieces;
   for (const Array* input : inputs) pieces.push_back(*input);
   assign_along(out, axis_of(op, out), {pieces.data(), pieces.size()});
@@ -146,6 +157,11 @@ bool set_few(const Op& op, RawTensor& x, const Array& value) {
   if (!is_here || x.dtype != value.dtype) return false;
   static const std::string name = "SetSubtensor";
   Selection s = select(name, x.shape, x.strides, std::get<std::vector<int64_t>>(op.attrs[0]));
+  if (s.shape.empty() && value.shape.empty()) {  // one element
+    const size_t size = size_of(x.dtype);
+    std::memcpy(x.data + s.offset * static_cast<int64_t>(size), value.data, size);
+    return true;
+  }
   if (!broadcasts_to(value.shape, s.shape)) return false;
   const Array& all = x;
   const Array part = all.view(std::move(s.shape), std::move(s.strides), s.offset);

@@ -193,24 +193,68 @@ class Attempts {
 
 // Lemire 2019, "Fast random integer generation in an interval": the high word of a product is as
 // likely as the others once few low words are refused. A range of 0 means all 2^64.
+struct Interval {
+  uint64_t low, range, refused;
+};
+
+__extension__ using Wide = unsigned __int128;
+
+// Of an element whose word is refused, by the next one that is not: seldom, so out of the way.
+[[gnu::noinline]] uint64_t drawn_again(Attempts attempts, Interval to) {
+  Wide product = 0;
+  while (static_cast<uint64_t>(product) < to.refused && attempts.next()) {
+    product = Wide{attempts.word()} * to.range;
+  }
+  return static_cast<uint64_t>(product >> 64);
+}
+
+// Elements first, ... of these words.
+void in_interval(int64_t* out, const uint64_t* words, int64_t n, RandomStream stream, int64_t first,
+                 Interval to) {
+  for (int64_t i = 0; i < n; ++i) {
+    const Wide product = Wide{words[i]} * to.range;
+    const bool is_refused = static_cast<uint64_t>(product) < to.refused;
+    const uint64_t above = is_refused ? drawn_again(Attempts(stream, first + i), to)
+                                      : static_cast<uint64_t>(product >> 64);
+    out[i] = static_cast<int64_t>(to.low + above);
+  }
+}
+
+// The same of a range below 2^32, by halves of words, which vectors multiply; false where a word is
+// refused.
+bool in_narrow_interval(int64_t* out, const uint64_t* words, int64_t n, Interval to) {
+  const auto range = static_cast<uint32_t>(to.range);
+  uint64_t refused = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t bottom = uint64_t{static_cast<uint32_t>(words[i])} * range;
+    const uint64_t top = uint64_t{static_cast<uint32_t>(words[i] >> 32)} * range + (bottom >> 32);
+    refused |= static_cast<uint64_t>((top << 32 | static_cast<uint32_t>(bottom)) < to.refused);
+    out[i] = static_cast<int64_t>(to.low + (top >> 32));
+  }
+  return refused == 0;
+}
+
+#if defined(__AVX2__)
+constexpr bool kMultipliesHalves = true;
+#else
+constexpr bool kMultipliesHalves = false;  // whole words are quicker there
+#endif
+
 void integers(int64_t* out, int64_t n, RandomStream stream, int64_t first, int64_t low,
               uint64_t range) {
-  bits64(out, n, stream, first);
-  const uint64_t refused = range == 0 ? 0 : (0 - range) % range;
-  for (int64_t i = 0; i < n; ++i) {
-    uint64_t word = static_cast<uint64_t>(out[i]);
-    if (range != 0) {
-      __extension__ using Wide = unsigned __int128;
-      Wide product = Wide{word} * range;
-      if (static_cast<uint64_t>(product) < refused) {
-        Attempts attempts(stream, first + i);
-        while (static_cast<uint64_t>(product) < refused && attempts.next()) {
-          product = Wide{attempts.word()} * range;
-        }
-      }
-      word = static_cast<uint64_t>(product >> 64);
+  constexpr int64_t kAtOnce = 1024;  // words that stay in the first-level cache
+  uint64_t words[kAtOnce];
+  const Interval to{static_cast<uint64_t>(low), range, range == 0 ? 0 : (0 - range) % range};
+  for (int64_t begin = 0; begin < n; begin += kAtOnce) {
+    const int64_t count = n - begin < kAtOnce ? n - begin : kAtOnce;
+    bits64(words, count, stream, first + begin);
+    if (range == 0) {
+      for (int64_t i = 0; i < count; ++i) out[begin + i] = static_cast<int64_t>(words[i] + to.low);
+      continue;
     }
-    out[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + word);
+    const bool is_narrow = kMultipliesHalves && range >> 32 == 0;
+    if (is_narrow && in_narrow_interval(out + begin, words, count, to)) continue;
+    in_interval(out + begin, words, count, stream, first + begin, to);
   }
 }
 

@@ -10,8 +10,9 @@
 namespace tensorlike {
 
 Dims row_axes(const Op& op, int64_t ndim) {
-  const char* const name = op.cls.attr_index("axes") >= 0 ? "axes" : "axis";
-  return axes_in(op, name, op.attr(name), ndim);
+  const int several = op.cls.attr_index("axes");
+  if (several < 0) return axes_in(op, "axis", op.attr("axis"), ndim);
+  return axes_in(op, "axes", op.attrs[static_cast<size_t>(several)], ndim);
 }
 
 Dims with_ones(Dims shape, std::span<const int64_t> axes) {

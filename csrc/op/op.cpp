@@ -184,7 +184,9 @@ DType Reduction::result_dtype(DType input) const {
 
 int OpClass::attr_index(std::string_view name) const {
   for (size_t i = 0; i < spec.attrs.size(); ++i) {
-    if (spec.attrs[i].name == name) return static_cast<int>(i);
+    const std::string& own = spec.attrs[i].name;
+    // Most others differ in their length or their first letter.
+    if (own.size() == name.size() && own[0] == name[0] && own == name) return static_cast<int>(i);
   }
   return -1;
 }

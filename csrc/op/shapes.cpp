@@ -326,13 +326,19 @@ void resolve_shapes(OpSpec& spec) {
   for (SizeCondition& condition : shapes.conditions) resolve(spec, condition.holds);
 }
 
+// Non-negative; the op's name, which is a text of its own, is made where an error needs it.
+static int64_t counted_axis(const Op& op, int64_t axis, int64_t ndim) {
+  if (axis < -ndim || axis >= ndim) return normalize_axis(op.name(), axis, ndim);
+  return axis < 0 ? axis + ndim : axis;
+}
+
 Dims axes_in(const Op& op, std::string_view name, const Attr& named, int64_t ndim) {
   Dims axes;
   if (const auto* single = std::get_if<int64_t>(&named)) {
-    axes.push_back(normalize_axis(op.name(), *single, ndim));
+    axes.push_back(counted_axis(op, *single, ndim));
   } else if (const auto* several = std::get_if<std::vector<int64_t>>(&named)) {
     for (int64_t value : *several) {
-      const int64_t axis = normalize_axis(op.name(), value, ndim);
+      const int64_t axis = counted_axis(op, value, ndim);
       if (std::find(axes.begin(), axes.end(), axis) != axes.end()) {
         fail(ErrorKind::kShape, said::op(op.name()), "an axis may be named once",
              said::got(name, "=", to_string(std::span<const int64_t>(*several))));

@@ -1,8 +1,7 @@
-#include "program/draws.h"
-
 #include <mutex>
 
 #include "base/philox.h"
+#include "program/drawn_op.h"
 
 namespace tensorlike {
 namespace {
@@ -38,6 +37,16 @@ int find(const OpClass& cls, std::string_view name) {
   return -1;
 }
 
+// Where an op that draws says which draw it is: by `key` and `counter`, or by `seed` alone. -1: not
+// at all.
+struct Places {
+  int key, counter;
+};
+Places places_of(const OpClass& cls) {
+  const int seed = find(cls, "seed");
+  return {seed >= 0 ? seed : find(cls, "key"), find(cls, "counter")};
+}
+
 }  // namespace
 
 uint64_t derived_key(uint64_t key, uint64_t data, uint32_t purpose) {
@@ -53,23 +62,26 @@ void seed_draws(uint64_t seed) {
 
 Ref<const Op> Draws::anew(Ref<const Op> op) {
   if (recorded_.empty() || !is_random(*op)) return op;
-  // An op that draws says by `key` and `counter` which draw it is, or by `seed` alone.
-  const int seed = find(op->cls, "seed");
-  const int key = seed >= 0 ? seed : find(op->cls, "key");
-  const int counter = find(op->cls, "counter");
-  if (key < 0) return op;
+  const Places places = places_of(op->cls);
+  if (places.key < 0) return op;
   const auto whole = [&](int attr) {
     return std::get<int64_t>(op->attrs[static_cast<size_t>(attr)]);
   };
-  const std::pair<Draw, bool> recorded{{whole(key), counter < 0 ? 0 : whole(counter)}, counter < 0};
+  const bool is_key_alone = places.counter < 0;
+  const std::pair<Draw, bool> recorded{
+      {whole(places.key), is_key_alone ? 0 : whole(places.counter)}, is_key_alone};
   if (recorded_.count(recorded) == 0) return op;
   const auto [at, is_new] = taken_.try_emplace(recorded);
-  if (is_new) at->second = take(counter < 0);
-  // What the op was checked for holds of any draw.
-  Ref<Op> made = make_ref<Op>(op->cls);
-  made->attrs = op->attrs;
-  made->attrs[static_cast<size_t>(key)] = at->second.first;
-  if (counter >= 0) made->attrs[static_cast<size_t>(counter)] = at->second.second;
+  if (is_new) at->second = take(is_key_alone);
+  return with_draw(*op, at->second);
+}
+
+Ref<Op> with_draw(const Op& op, const Draw& draw) {
+  const Places places = places_of(op.cls);
+  Ref<Op> made = make_ref<Op>(op.cls);
+  made->attrs = op.attrs;
+  made->attrs[static_cast<size_t>(places.key)] = draw.first;
+  if (places.counter >= 0) made->attrs[static_cast<size_t>(places.counter)] = draw.second;
   return made;
 }
 

@@ -6,12 +6,13 @@ was drawn is a constant.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from ...imperative import Tensor, TensorLike
-from ..arguments import named, number
+from ...imperative.naming import draws_by
+from ...ops import Random
+from ..arguments import makes, number
 from ..arranging import as_tensor, dims_of
 from ..batched_draws import drawn, drawn_from
 from ..generated import (
@@ -24,26 +25,20 @@ from ..generated import (
 )
 
 Shape = int | Sequence[int]
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
 
 
-def draw(
-    method: Callable[Concatenate[Any, Given], Result],
-) -> Callable[Concatenate[Any, Given], Result]:
-    """A distribution: its errors name it, and a draw that is refused has not been taken."""
-    own = named(method)
+def make_draw(source: Any, op: Any) -> Any:
+    """The next draw of a source, as an op draws that says nothing of it."""
+    attrs = {name: getattr(op, name) for name in ("mode", "dtype", "low", "high")}
+    return drawn(random_draw, op.shape, **attrs, **source._take())
 
-    @functools.wraps(method)
-    def call(self: Any, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        before = self._mark()
-        try:
-            return own(self, *args, **kwargs)
-        except BaseException:
-            self._give_back(before)
-            raise
 
-    return call
+draw = draws_by(make_draw)  # a distribution
+
+
+def one_draw(shape: Shape, **attrs: Any) -> Tensor:
+    """The op of a draw, whichever it is."""
+    return makes(Random(shape=dims_of(shape), **attrs))
 
 
 def parameter(value: TensorLike, shape: Shape | None, dtype: Any) -> Any:
@@ -60,13 +55,6 @@ class Continuous:
     def _take(self) -> dict[str, Any]:
         """Key and counter of the next draw, as the ops' attributes."""
         raise NotImplementedError
-
-    def _mark(self) -> Any:
-        """Where the draws are; nothing where there is no sequence of them."""
-        return None
-
-    def _give_back(self, mark: Any) -> None:
-        """Goes back to where the draws were."""
 
     def _pair(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same for a number that is made of two."""
@@ -100,9 +88,9 @@ class Continuous:
         are_numbers = isinstance(low, int | float) and isinstance(high, int | float)
         if are_numbers and not high >= low:
             number("uniform", "high", high, least=low)
-        u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
-            return u
+            return one_draw(shape, dtype=dtype)
+        u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         low, high = (_floating(_given(bound), u.dtype) for bound in (low, high))
         moved: Tensor = u * (high - low) + low
         return moved
@@ -133,6 +121,8 @@ class Continuous:
             [1.0, 2.0, 3.0]
         """
         check_spread("normal", "std", std)
+        if _is(mean, 0) and _is(std, 1):
+            return one_draw(shape, mode="normal", dtype=dtype)
         z = drawn(random_draw, dims_of(shape), mode="normal", dtype=dtype, **self._take())
         return _moved(z, mean, std)
 

@@ -24,7 +24,7 @@ from ..generated import (
 )
 from ..generated import topk as _topk
 from ..picking import take
-from .continuous import Continuous, Shape, draw, parameter
+from .continuous import Continuous, Shape, draw, one_draw, parameter
 
 
 def gumbel_noise(shape: tuple[int, ...], **draw: Any) -> Any:
@@ -61,10 +61,7 @@ class Draws(Continuous):
             "low": integer("randint", "low", low),
             "high": integer("randint", "high", high),
         }
-        made: Tensor = drawn(
-            random_draw, dims_of(shape), mode="integers", dtype=dtype, **bounds, **self._take()
-        )
-        return made
+        return one_draw(shape, mode="integers", dtype=dtype, **bounds)
 
     @draw
     def bits(self, shape: Shape = (), *, dtype: Any = None) -> Tensor:
@@ -79,8 +76,7 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).bits(2, dtype=tl.uint8).dtype
             tensorlike.uint8
         """
-        made: Tensor = drawn(random_draw, dims_of(shape), mode="bits", dtype=dtype, **self._take())
-        return made
+        return one_draw(shape, mode="bits", dtype=dtype)
 
     @draw
     def bernoulli(self, p: TensorLike = 0.5, *, shape: Shape | None = None) -> Tensor:
@@ -228,10 +224,12 @@ class Draws(Continuous):
                 raise ParameterError(
                     "must not be negative.", op="permutation", argument="x", got=f"{x}"
                 )
-            return self._order(int(x))
+            return one_draw((int(x),), mode="orders")
         given = as_tensor(x)
         at = axis_of("permutation", axis, len(given.shape))
-        return take(given, self._order(given.shape[at]), axis=at)
+        size = given.shape[at]
+        order = drawn(random_draw, (size,), mode="orders", **self._take())
+        return take(given, order, axis=at)
 
     @draw
     def shuffle(self, x: Tensor, *, axis: int = 0) -> None:
@@ -261,10 +259,6 @@ class Draws(Continuous):
                 fix="use permutation(x)",
             )
         x[...] = self.permutation(x, axis=axis)
-
-    def _order(self, size: int) -> Tensor:
-        order: Tensor = drawn(random_draw, (size,), mode="orders", **self._take())
-        return order
 
 
 def _categories(call: str, given: Any, axis: int = -1) -> Any:

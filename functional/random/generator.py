@@ -58,7 +58,7 @@ class Generator(Draws):
             )
         key, taken = state
         self._stream.restart(
-            integer("state", "key", key), integer("state", "taken", taken, least=0)
+            integer("state", "key", key), integer("state", "taken", taken, least=0, most=2**64 - 1)
         )
 
     def spawn(self, count: int) -> list[Generator]:
@@ -70,12 +70,6 @@ class Generator(Draws):
     def _take(self) -> dict[str, Any]:
         key, counter = self._stream.take()
         return {"key": key, "counter": counter}
-
-    def _mark(self) -> Any:
-        return self._stream.state()
-
-    def _give_back(self, mark: Any) -> None:
-        self._stream.give_back(mark)
 
 
 def _restored(state: tuple[int, int]) -> Generator:

@@ -376,7 +376,7 @@ def test_draws_are_not_given_back_past_those_of_another_thread() -> None:
     thread = threading.Thread(target=drawing.normal, args=(1,))
     thread.start()
     thread.join()
-    drawing._give_back(before)
+    drawing._stream.give_back(before)
     assert drawing.state == (before[0], before[1] + 2)
 
 

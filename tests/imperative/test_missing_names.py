@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
+import traceback
 from functools import reduce
 from typing import Any
 
 import pytest
 
 import tensorlike as tl
+from tensorlike.imperative import missing_names
 from tensorlike.imperative.missing_names import _OTHERS
 
 
@@ -41,3 +45,23 @@ def test_what_is_told_is_there(name: str) -> None:
     (meant,) = re.findall(r"; use tensorlike\.(.*)$", str(caught.value))
     for one in re.split(r" (?:or|and) ", meant.partition("(")[0]):
         reduce(getattr, one.split("."), tl)
+
+
+def test_who_only_asks_whether_a_name_is_there_does_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(missing_names, "_meant", lambda name: pytest.fail(f"{name} is looked for"))
+    for module in (tl, tl.functional):
+        assert not hasattr(module, "softmaxx")
+        assert getattr(module, "cumsum", None) is None
+
+
+def test_the_error_is_as_any_other_of_its_kind() -> None:
+    with pytest.raises(AttributeError) as caught:
+        _ = tl.cumsum
+    error = caught.value
+    said = "module 'tensorlike' has no attribute 'cumsum'; use tensorlike.cumulative_sum"
+    for same in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (str(same), same.args, same.name) == (said, (said,), "cumsum")
+        assert repr(same) == repr(AttributeError(said))
+    assert traceback.format_exception_only(error) == [f"AttributeError: {said}\n"]

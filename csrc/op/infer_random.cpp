@@ -17,6 +17,14 @@ double number(const Op& op, const char* name) {
   return real != nullptr ? *real : std::nan("");
 }
 
+void check_bounds(const Op& op) {
+  const double low = number(op, "low");
+  const double high = number(op, "high");
+  if (low < high) return;
+  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("low"), "must be less than high",
+       said::got("low=", low, ", high=", high));
+}
+
 void check_integers(const Op& op) {
   const auto* low = std::get_if<int64_t>(&op.attr("low"));
   const auto* high = std::get_if<int64_t>(&op.attr("high"));
@@ -51,12 +59,7 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
   } else if (mode == "bits") {
     if (kind == Kind::kInteger) return DType::kUInt64;
   } else {
-    const double low = number(op, "low");
-    const double high = number(op, "high");
-    if (mode == "truncated_normal" && !(low < high)) {
-      fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("low"),
-           "must be less than high", said::got("low=", low, ", high=", high));
-    }
+    if (mode == "truncated_normal") check_bounds(op);
     if (kind == Kind::kFloating) return DType::kFloat32;
   }
   fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"), "must be ",

@@ -29,22 +29,14 @@ Draw take(bool is_key_alone) {
   return {static_cast<int64_t>(own), static_cast<int64_t>(number & kWord)};
 }
 
-int find(const OpClass& cls, std::string_view name) {
-  const auto& attrs = cls.spec.attrs;
-  for (size_t i = 0; i < attrs.size(); ++i) {
-    if (attrs[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 // Where an op that draws says which draw it is: by `key` and `counter`, or by `seed` alone. -1: not
 // at all.
 struct Places {
   int key, counter;
 };
 Places places_of(const OpClass& cls) {
-  const int seed = find(cls, "seed");
-  return {seed >= 0 ? seed : find(cls, "key"), find(cls, "counter")};
+  const int seed = cls.attr_index("seed");
+  return {seed >= 0 ? seed : cls.attr_index("key"), cls.attr_index("counter")};
 }
 
 }  // namespace

@@ -79,11 +79,17 @@ struct MoveBlock {
   int64_t rows, columns;
 };
 
+// n words, `step` bytes from one to the next, to words that follow each other. Where they are read
+// backwards, what lies `ahead` bytes of them is asked for meanwhile, whether or not anything is
+// there.
+using StepCopy = void (*)(char* out, const char* in, int64_t n, int64_t step, int64_t ahead);
+
 // Copies of blocks whose elements have one size.
 struct MoveKernels {
   void (*rows)(const MoveBlock& block) = nullptr;  // row after row
   void (*transpose)(const MoveBlock& block) =
-      nullptr;  // in tiles: the input is close along the rows
+      nullptr;                                // in tiles: the input is close along the rows
+  StepCopy (*steps)(int64_t step) = nullptr;  // the one for this step, neither 0 nor the size
 };
 
 // Indices of one integer dtype.

@@ -254,11 +254,11 @@ void copy_rows(const MoveBlock& b) {
 
 void TL_FILL(moves)(KernelTable& table);
 void TL_FILL(moves)(KernelTable& table) {
-  table.moves[0] = {copy_rows<1>, transpose<1>};
-  table.moves[1] = {copy_rows<2>, transpose<2>};
-  table.moves[2] = {copy_rows<4>, transpose<4>};
-  table.moves[3] = {copy_rows<8>, transpose<8>};
-  table.moves[4] = {copy_rows<16>, transpose<16>};
+  table.moves[0] = {copy_rows<1>, transpose<1>, step_copy<1>};
+  table.moves[1] = {copy_rows<2>, transpose<2>, step_copy<2>};
+  table.moves[2] = {copy_rows<4>, transpose<4>, step_copy<4>};
+  table.moves[3] = {copy_rows<8>, transpose<8>, step_copy<8>};
+  table.moves[4] = {copy_rows<16>, transpose<16>, step_copy<16>};
 }
 
 }  // namespace tensorlike

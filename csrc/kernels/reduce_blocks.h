@@ -36,21 +36,28 @@ struct VectorLanes {
   using Lanes = V[kVectors];
   using Number = std::remove_reference_t<decltype(LaneNumbers<V>{}[0])>;
 
-  [[gnu::always_inline]] static V elements(const Stored* x) {
+  // A vector of elements as they are stored.
+  using Bits = std::conditional_t<is_half<Stored>, Halves, V>;
+
+  [[gnu::always_inline]] static Bits bits_of(const Stored* x) { return load_bits<Bits>(x); }
+  [[gnu::always_inline]] static V widened(Bits bits) {
     if constexpr (is_half<Stored>) {
-      return widened_vector(load_bits<Halves>(x), Stored{});
+      return widened_vector(bits, Stored{});
     } else {
-      return load<V>(x);
+      return bits;
     }
   }
-
-  // The first n < kWidth elements, and others that nobody asks for.
+  [[gnu::always_inline]] static V elements(const Stored* x) { return widened(bits_of(x)); }
   [[gnu::always_inline]] static V first_elements(const Stored* x, int64_t n) {
+    return widened(first_bits(x, n));
+  }
+
+  // The first n < kWidth elements, and zeros.
+  [[gnu::always_inline]] static Bits first_bits(const Stored* x, int64_t n) {
 #if defined(__AVX512F__)
     const uint32_t mask = (1U << n) - 1;
     if constexpr (is_half<Stored>) {
-      const auto bits = _mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), x);
-      return widened_vector(reinterpret_cast<Halves>(bits), Stored{});
+      return reinterpret_cast<Halves>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), x));
     } else {
       return load_masked<T>(mask, x);
     }
@@ -64,9 +71,51 @@ struct VectorLanes {
     alignas(kVectorBytes) Stored rest[kWidth]{};
 #pragma GCC unroll 1
     for (int64_t i = 0; i < n; ++i) rest[i] = x[i];
-    return elements(rest);
+    return bits_of(rest);
 #endif
   }
+
+  // Whether any of the elements that it has seen is NaN. Of halves the largest magnitude is kept,
+  // in vectors of half the size: that of NaN is beyond infinity.
+  class NanWatch {
+   public:
+    [[gnu::always_inline]] void see(Bits bits) {
+      if constexpr (is_half<Stored>) {
+        const Halves magnitudes = bits & uint16_t{0x7fff};
+        seen_ = magnitudes > seen_ ? magnitudes : seen_;
+      } else {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4) {
+          seen_ |= uint32_t{_mm512_cmp_ps_mask(bits, bits, _CMP_UNORD_Q)};
+        } else {
+          seen_ |= uint32_t{_mm512_cmp_pd_mask(bits, bits, _CMP_UNORD_Q)};
+        }
+#else
+        seen_ |= bits != bits;
+#endif
+      }
+    }
+    [[gnu::always_inline]] bool is_alarmed() const {
+      if constexpr (is_half<Stored>) {
+        constexpr uint16_t kInfinity = std::is_same_v<Stored, BFloat16> ? 0x7f80 : 0x7c00;
+        return any_bit(seen_ > kInfinity);
+      } else {
+#if defined(__AVX512F__)
+        return seen_ != 0;
+#else
+        return any_bit(seen_);
+#endif
+      }
+    }
+
+   private:
+#if defined(__AVX512F__)
+    using Seen = uint32_t;  // a bit for each lane
+#else
+    using Seen = LaneNumbers<V>;
+#endif
+    std::conditional_t<is_half<Stored>, Halves, Seen> seen_{};
+  };
 
   [[gnu::always_inline]] static V combined(V lanes, V x) {
     alignas(kVectorBytes) T made[kWidth];
@@ -129,29 +178,29 @@ struct VectorLanes {
   }
 
   // The lanes of an extreme if no element is NaN, of which one instruction finds the more extreme
-  // of two; else a lane of `nans` is set. Those of kCount vectors are joined at the end.
+  // of two; `nans` sees them all. The lanes of kCount vectors are joined at the end.
   template <int kCount>
-  [[gnu::always_inline]] static V folded_extreme(const Stored* x, int64_t n, LaneNumbers<V>& nans) {
+  [[gnu::always_inline]] static V folded_extreme(const Stored* x, int64_t n, NanWatch& nans) {
     V lanes[kCount];
     for (V& some : lanes) some = V{} + L::first_lane();
-    const auto meet = [&](V& some, V value) __attribute__((always_inline)) {
-      nans |= value != value;
-      some = L::more_extreme(some, value);
+    const auto meet = [&](V& some, Bits bits) __attribute__((always_inline)) {
+      nans.see(bits);
+      some = L::more_extreme(some, widened(bits));
     };
     int64_t i = 0;
     for (; i + kCount * kWidth <= n; i += kCount * kWidth) {
       unrolled<kCount>([&](auto v) __attribute__((always_inline)) {
-        meet(lanes[v.kValue], elements(x + i + v.kValue * kWidth));
+        meet(lanes[v.kValue], bits_of(x + i + v.kValue * kWidth));
       });
     }
     unrolled<kCount>([&](auto v) __attribute__((always_inline)) {
       const int64_t left = n - i - v.kValue * kWidth;
       V& some = lanes[v.kValue];
       if (left >= kWidth) {
-        meet(some, elements(x + i + v.kValue * kWidth));
+        meet(some, bits_of(x + i + v.kValue * kWidth));
       } else if (left > 0) {
         const V before = some;
-        meet(some, first_elements(x + i + v.kValue * kWidth, left));
+        meet(some, first_bits(x + i + v.kValue * kWidth, left));
         some = lane_numbers<V>() < static_cast<Number>(left) ? some : before;
       }
     });
@@ -280,10 +329,10 @@ struct RowBlocks {
     const auto more = [](auto a, auto b) { return L::more_extreme(a, b); };
     for (; n > 0; n -= kTile, x += kTile) {
       const int64_t count = std::min(n, kTile);
-      LaneNumbers<Vector<Lane>> nans{};
+      typename Vectors::NanWatch nans;
       fetch_beyond(x, count);
       const auto lanes = Vectors::template folded_extreme<4>(x, count, nans);
-      if (any_bit(nans)) return std::numeric_limits<Acc>::quiet_NaN();
+      if (nans.is_alarmed()) return std::numeric_limits<Acc>::quiet_NaN();
       total = L::combine(total, join_lanes(lanes, more)[0]);
     }
     return total;

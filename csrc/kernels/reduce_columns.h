@@ -10,17 +10,16 @@
 namespace tensorlike {
 namespace {
 
-// Lines of memory that are asked for ahead of time, some for each group of rows.
+// Lines of memory that are asked for ahead of time, some for each group of rows: by the second
+// cache, since the nearest one has too few requests at a time to wait for memory.
 struct FetchedLines {
   [[gnu::always_inline]] void fetch() {
     for (uintptr_t line = at; line < at + bytes; line += 64) {
-      const void* const from = reinterpret_cast<const void*>(line);
-      is_far ? __builtin_prefetch(from, 0, 2) : __builtin_prefetch(from);
+      __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);
     }
     at += step;
   }
   uintptr_t at, bytes, step;
-  bool is_far;  // the second cache is asked
 };
 
 // Of some groups of kRowsTogether rows kWidth columns at a time: strip(to, in, step, groups,
@@ -32,12 +31,11 @@ template <int kWidth, class Acc, class Stored, class Strip>
                                                     int64_t groups, int64_t step, bool fetches,
                                                     Strip&& strip) {
   constexpr int64_t kSize = kRowsTogether * static_cast<int64_t>(sizeof(Stored));
-  constexpr int64_t kFar = 8192;  // bytes
   const uintptr_t next = reinterpret_cast<uintptr_t>(in + groups * kRowsTogether * step);
   const auto ahead = [&](int64_t from, int64_t width) __attribute__((always_inline)) {
     return FetchedLines{next + static_cast<uintptr_t>(from * kSize),
                         fetches ? static_cast<uintptr_t>(width * kSize) : 0,
-                        static_cast<uintptr_t>(n * kSize), groups * n * kSize > kFar};
+                        static_cast<uintptr_t>(n * kSize)};
   };
   const int64_t last = n - kWidth;
   Acc again[kWidth];

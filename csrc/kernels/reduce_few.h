@@ -22,10 +22,13 @@ struct FewElements {
   using Few = std::conditional_t<(sizeof(Lane) < 4), int32_t, Lane>;
   static constexpr int kLanes = L::kRowLanes;
   static constexpr int kMost = 2 * kLanes;  // elements of a row that is halved as it is
+  static constexpr int kWidth = Halving<Few>::kWidth;
+  // Whether the lanes of a row are vectors of what is combined.
+  static constexpr bool kHalvesLanes = !L::kIsFree && std::is_same_v<Lane, Few> && kWidth <= kLanes;
   // Where lanes are vectors, a longer row has its own.
-  static constexpr int kShort = L::Blocks::kInVectors
-                                    ? std::min(kMost, (sizeof(Few) < 8 ? 2 : 1) * kVectorBytes /
-                                                          static_cast<int>(sizeof(Few)))
+  static constexpr int kShort = L::kIsExtreme && kHalvesLanes ? kWidth
+                                : L::Blocks::kInVectors
+                                    ? std::min(kMost, (sizeof(Few) < 8 ? 2 : 1) * kWidth)
                                     : kMost;
   static constexpr int64_t kRows = 64;  // at once
   static constexpr int64_t kSlack = Halving<Few>::kSlack;
@@ -67,15 +70,11 @@ struct FewElements {
     }
   }
 
-  static constexpr int kWidth = Halving<Few>::kWidth;
   static constexpr uintptr_t kAhead = 4096;  // bytes, whether or not anything is there
 
   [[gnu::always_inline]] static Vector<Few> combined(Vector<Few> a, Vector<Few> b) {
     return combined_lanes<L, Few>(a, b);
   }
-
-  // Whether the lanes of a row are vectors of what is combined.
-  static constexpr bool kHalvesLanes = !L::kIsFree && std::is_same_v<Lane, Few> && kWidth <= kLanes;
 
   // Rows of n elements, `step` from one to the next, each combined with its accumulator.
   class Rows {
@@ -147,14 +146,17 @@ struct FewElements {
         if (step_ == n_) RowBlocks<L, Stored>::fetch_beyond(in, rows * n_);
       }
       if constexpr (L::kIsExtreme) {
-        LaneNumbers<Vector<Few>> nans{};
+        typename Vectors::NanWatch nans;
+        // Of two vectors the same one of several zeros wins as of four.
+        const bool is_few = n_ <= 4 * kWidth;
         for (int64_t r = 0; r < kWidth; ++r) {
-          made[r] = Vectors::template folded_extreme<4>(row(r), n_, nans);
+          made[r] = is_few ? Vectors::template folded_extreme<2>(row(r), n_, nans)
+                           : Vectors::template folded_extreme<4>(row(r), n_, nans);
         }
-        for (int64_t r = 0; any_bit(nans) && r < kWidth; ++r) {
-          LaneNumbers<Vector<Few>> own{};
+        for (int64_t r = 0; nans.is_alarmed() && r < kWidth; ++r) {
+          typename Vectors::NanWatch own;
           Vectors::template folded_extreme<4>(row(r), n_, own);
-          if (any_bit(own)) made[r] = Vector<Few>{} + std::numeric_limits<Few>::quiet_NaN();
+          if (own.is_alarmed()) made[r] = Vector<Few>{} + std::numeric_limits<Few>::quiet_NaN();
         }
         return join_rows(made, [](auto a, auto b) { return L::more_extreme(a, b); });
       } else if constexpr (L::Blocks::kInVectors) {

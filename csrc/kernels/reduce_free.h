@@ -8,6 +8,7 @@
 
 #include "kernels/gemm_vectors.h"
 #undef TL_INLINE  // the mathematics has one of its own
+#include "kernels/kernel_table.h"
 #include "kernels/lanes.h"
 
 namespace tensorlike {
@@ -53,6 +54,35 @@ struct FreeElements {
       store(out + r, join_rows(rows, [](V a, V b) { return static_cast<V>(Combine{}(a, b)); }));
     }
     for (; r < count; ++r, in += step) out[r] = of(in, n);
+  }
+
+  // Rows of so many elements at most, which follow each other, are joined by windows.
+  static constexpr int64_t kMostShort = sizeof(T) < 4 ? kLeastBytes : 0;
+
+  // What each of `count` rows of n > 1 elements gives, which others `follow`. All elements are
+  // combined with those beside them, then with what those two further on give, and so on: vectors
+  // need not know where a row begins, and of the windows of n elements that come of it, the first
+  // of each row are wanted.
+  static void each_short(T* out, const T* in, int64_t n, int64_t count, int64_t follow) {
+    constexpr int64_t kSize = static_cast<int64_t>(sizeof(T));
+    constexpr int64_t kSlack = kWidth + kMostShort;
+    alignas(kVectorBytes) T windows[kWindows + kSlack];
+    const StepCopy keep = move_kernels(kSize).steps(n * kSize);
+    const int64_t together = kWindows / n;
+    for (; count > 0; count -= together, in += together * n, out += together) {
+      const int64_t rows = std::min(count, together);
+      const T* from = in;
+      if ((count - rows + follow) * n < kSlack) {
+        std::copy_n(in, rows * n, windows);
+        std::fill_n(windows + rows * n, kSlack, T{});
+        from = windows;
+      }
+      int64_t width = 1;
+      for (; 2 * width <= n; width *= 2, from = windows) widen(windows, from, rows * n, width);
+      if (width < n) widen(windows, from, rows * n, n - width);
+      keep(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(windows), rows, n * kSize,
+           0);
+    }
   }
 
   // Columns of fewer bytes fill no vector.
@@ -118,15 +148,21 @@ struct FreeElements {
     for (; i + kTogether * kStep <= n; i += kTogether * kStep) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTogether; ++v) {
-        const T* const from = in + i + v * kStep;
-        __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead);
-        found[v] = join(found[v], load<V>(from));
+        found[v] = join(found[v], load<V>(in + i + v * kStep));
       }
     }
     for (; i + kStep <= n; i += kStep) found[0] = join(found[0], load<V>(in + i));
 #pragma GCC unroll 4
     for (int v = kTogether - 1; v > 0; --v) found[0] = join(found[0], found[v]);
     return found[0];
+  }
+
+  // Each of n elements with the one `apart` further on.
+  static void widen(T* to, const T* from, int64_t n, int64_t apart) {
+    using V = Units<kVectorBytes>;
+    for (int64_t i = 0; i < n; i += kWidth) {
+      store(to + i, static_cast<V>(Combine{}(load<V>(from + i), load<V>(from + i + apart))));
+    }
   }
 
   [[gnu::always_inline]] static void combine(T* to, const T* from) {
@@ -181,6 +217,7 @@ struct FreeElements {
   }
 
   static constexpr int64_t kAhead = 4096;  // bytes, whether or not anything is there
+  static constexpr int64_t kWindows = 4096 / static_cast<int64_t>(sizeof(T));
 };
 
 }  // namespace

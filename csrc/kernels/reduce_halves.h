@@ -30,7 +30,7 @@ struct ReducedHalves {
   static constexpr int64_t kPiece = 4096;  // elements: several times kTile
   static constexpr int64_t kResults = 256;
   static constexpr int kWidth = kLanes<float>;
-  static constexpr bool kInRegisters = L::Blocks::kInVectors;
+  static constexpr bool kInRegisters = L::Blocks::kInVectors || L::kIsExtreme;
   static_assert(kPiece % kTile == 0);
 
   // Of that of float32.
@@ -45,12 +45,11 @@ struct ReducedHalves {
   static void row(void* acc, const void* x, int64_t n) {
     const Half* in = static_cast<const Half*>(x);
     [[maybe_unused]] Acc& total = *static_cast<Acc*>(acc);
-    if constexpr (kInRegisters) {
-      total = RowBlocks<L, Half>::row(total, in, n);
-      return;
-    }
     if constexpr (L::kIsExtreme) {
       total = RowBlocks<L, Half>::extreme(total, in, n);
+      return;
+    } else if constexpr (kInRegisters) {
+      total = RowBlocks<L, Half>::row(total, in, n);
       return;
     }
     alignas(64) float wide[kPiece];
@@ -68,8 +67,9 @@ struct ReducedHalves {
     const Half* in = static_cast<const Half*>(x);
     const int64_t groups = n < kWidth || L::rounds() ? 0 : count / kRowsTogether;
     if (groups > 0) {
-      in_strips<kWidth, 4>(to, in, n, groups, step,
-                           [](auto... of) __attribute__((always_inline)) { strip(of...); });
+      in_strips<kWidth, 4>(to, in, n, groups, step, [](auto... of) __attribute__((always_inline)) {
+        L::kIsExtreme ? extreme_strip(of...) : strip(of...);
+      });
     }
     count -= groups * kRowsTogether;
     in += groups * kRowsTogether * step;
@@ -113,6 +113,38 @@ struct ReducedHalves {
     std::copy_n(totals, kWidth, to);
   }
 
+  // The more extreme of two that are not NaN.
+  template <int kCount, class Watch>
+  [[gnu::always_inline]] static Vector<float> most_extreme(const Half* in, int64_t step,
+                                                           Watch& nans) {
+    if constexpr (kCount == 1) {
+      const Halves bits = load_bits<Halves>(in);
+      nans.see(bits);
+      return widened_vector(bits, Half{});
+    } else {
+      const Vector<float> first = most_extreme<kCount / 2>(in, step, nans);
+      return L::more_extreme(first, most_extreme<kCount / 2>(in + kCount / 2 * step, step, nans));
+    }
+  }
+
+  // The same of extremes, to its bits: one instruction finds the more extreme of two. Where any is
+  // NaN, all of it is done again.
+  [[gnu::always_inline]] static void extreme_strip(Acc* to, const Half* in, int64_t step,
+                                                   int64_t groups, FetchedLines ahead) {
+    if constexpr (L::kIsExtreme) {
+      Vector<float> totals = load<Vector<float>>(to);
+      const bool is_nan = any_bit(totals != totals);
+      typename VectorLanes<L, Half>::NanWatch nans;
+      const Half* row = in;
+      for (int64_t g = 0; g < groups; ++g, row += kRowsTogether * step) {
+        ahead.fetch();
+        totals = L::more_extreme(totals, most_extreme<kRowsTogether>(row, step, nans));
+      }
+      if (!is_nan && !nans.is_alarmed()) return store(to, totals);
+    }
+    strip(to, in, step, groups, ahead);
+  }
+
   // Rows come as many together as L wants them, and in their order, as memory has them.
   static void wide_rows(Acc* acc, const Half* in, int64_t n, int64_t count, int64_t step) {
     constexpr int64_t kColumns = kPiece / kRowsTogether;
@@ -149,11 +181,12 @@ struct ReducedHalves {
   }
 
   static void one_by_one(Half* to, const Half* in, int64_t n, int64_t count, int64_t step) {
-    for (int64_t r = 0; r < count; ++r) {
-      Acc acc;
-      L::start(&acc, 1);
-      row(&acc, in + r * step, n);
-      finish(to + r, &acc, 1, n);
+    Acc totals[kResults];
+    for (int64_t at = 0; at < count; at += kResults) {
+      const int64_t some = std::min(kResults, count - at);
+      L::start(totals, some);
+      for (int64_t r = 0; r < some; ++r) row(totals + r, in + (at + r) * step, n);
+      finish(to + at, totals, some, n);
     }
   }
 

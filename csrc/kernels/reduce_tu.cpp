@@ -129,6 +129,10 @@ struct Loops {
                    int64_t step) {
     const T* in = static_cast<const T*>(x);
     Out* to = static_cast<Out*>(out);
+    if constexpr (kIsFree) {
+      const bool is_short = 1 < n && n <= FreeElements<T, Combine>::kMostShort && step == n;
+      if (is_short && count >= kTogether) return each_free<true>(finish, to, in, n, count, step);
+    }
     if constexpr (kAreFew) {
       const bool is_short = kIsFree ? n <= Few::kMost && step == n : n < kBlock;
       if (n > 0 && is_short && count >= kTogether && !rounds()) {
@@ -138,20 +142,26 @@ struct Loops {
     if constexpr (kIsFree) {
       using Free = FreeElements<T, Combine>;
       if (n >= Free::kWidth && n <= Free::kMostTogether) {
-        return each_free(finish, to, in, n, count, step);
+        return each_free<false>(finish, to, in, n, count, step);
       }
     }
     each_long(finish, to, in, n, count, step);
   }
 
   // Accumulators are elements.
+  template <bool kAreShort>
   static void each_free(FinishLoop finish, Out* out, const T* in, int64_t n, int64_t count,
                         int64_t step) {
-    constexpr int64_t kResults = 64;
+    constexpr int64_t kResults = 1024;
+    using Free = FreeElements<T, Combine>;
     T found[kResults];
     for (int64_t at = 0; at < count; at += kResults) {
       const int64_t results = std::min(kResults, count - at);
-      FreeElements<T, Combine>::each(found, in + at * step, n, results, step);
+      if constexpr (kAreShort) {
+        Free::each_short(found, in + at * step, n, results, count - at - results);
+      } else {
+        Free::each(found, in + at * step, n, results, step);
+      }
       finish(out + at, found, results, n);
     }
   }

@@ -8,14 +8,9 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFetched = 64;  // bytes of a cache line
+constexpr int64_t kNextRow = 16384;  // bytes: what is read that soon stays in the nearest cache
 
 ScratchPlace t_rows;
-
-void fetch(const char* first, int64_t n, int64_t step) {
-  const int64_t by = std::max<int64_t>(1, kFetched / std::abs(step));
-  for (int64_t i = 0; i < n; i += by) __builtin_prefetch(first + i * step);
-}
 
 }  // namespace
 
@@ -28,7 +23,11 @@ RowBlocks::RowBlocks(const RowPlan& plan) : plan_(plan), loan_(t_rows) {
     if (!slot.has_buffer()) continue;
     found_[s] = buffers + slot.buffer;
     if (slot.way != RowSlot::Way::kCarried) continue;
-    carried_.push_back({move_kernels(slot.size).rows,
+    const MoveKernels& kernels = move_kernels(slot.size);
+    const bool is_next_row = 0 < slot.row && slot.row <= kNextRow;
+    carried_.push_back({kernels.rows,
+                        kernels.steps(slot.step),
+                        is_next_row ? slot.row : 0,
                         s,
                         {found_[s], 0, slot.size, nullptr, slot.row, slot.step, 0, 0}});
   }
@@ -52,12 +51,9 @@ void RowBlocks::run(char* const* at, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; r += together) {
     go_to(at, r);
     if (n <= piece) {
-      const int64_t count = std::min(together, rows - r);
-      run_rows(count, n, std::min(together, rows - r - count));
-      continue;
-    }
-    for (int64_t left = n; left > 0; left -= piece) {
-      run_piece(std::min(left, piece), std::clamp<int64_t>(left - piece, 0, piece));
+      run_rows(std::min(together, rows - r), n);
+    } else {
+      for (int64_t left = n; left > 0; left -= piece) run_piece(std::min(left, piece));
     }
   }
 }
@@ -76,13 +72,11 @@ void RowBlocks::go_to(char* const* at, int64_t row) {
   }
 }
 
-// A part of a row, of which `next` elements more are wanted soon.
-void RowBlocks::run_piece(int64_t n, int64_t next) {
+// A part of a row. All places are at the next one then.
+void RowBlocks::run_piece(int64_t n) {
   for (Carried& c : carried_) {
-    const char* const end = c.block.in + n * c.block.in_step;
-    if (plan_.is_far) fetch(end, next, c.block.in_step);
-    c.carry(1, n);
-    c.block.in = end;
+    c.copy(c.block.out, c.block.in, n, c.block.in_step, c.ahead);
+    c.block.in += n * c.block.in_step;
   }
   for (Call& call : calls_) {
     call.run(call.in[0].at, call.in[1].at, call.in[2].at, call.out.at, n);
@@ -91,14 +85,8 @@ void RowBlocks::run_piece(int64_t n, int64_t next) {
   }
 }
 
-// Rows of n elements, of which `next` more follow.
-void RowBlocks::run_rows(int64_t rows, int64_t n, int64_t next) {
-  for (Carried& c : carried_) {
-    for (int64_t r = rows; plan_.is_far && r < rows + next; ++r) {
-      fetch(c.block.in + r * c.block.in_row, n, c.block.in_step);
-    }
-    c.carry(rows, n);
-  }
+void RowBlocks::run_rows(int64_t rows, int64_t n) {
+  for (Carried& c : carried_) c.carry(rows, n);
   const bool is_one = rows == 1 || plan_.is_flat;
   for (const Call& call : calls_) is_one ? call.run_each(1, rows * n) : call.run_each(rows, n);
 }

@@ -36,7 +36,6 @@ struct RowPlan {
   SmallVector<TileKernel, 8> kernels;  // of the instructions
   bool is_flat = true;  // rows follow each other in all slots: they are one long one to the loops
   int64_t piece = 0;    // elements of a block at most, where slots have buffers; else 0
-  bool is_far = false;
   int64_t buffer_bytes = 0;
 };
 
@@ -68,6 +67,8 @@ class RowBlocks {
   };
   struct Carried {
     void (*move)(const MoveBlock& block);
+    StepCopy copy;  // of a row
+    int64_t ahead;  // bytes to the next row, where that is read soon
     size_t slot;
     MoveBlock block;
 
@@ -76,8 +77,8 @@ class RowBlocks {
 
   Place place_of(int slot) const;
   void go_to(char* const* at, int64_t row);
-  void run_piece(int64_t n, int64_t next);
-  void run_rows(int64_t rows, int64_t n, int64_t next);
+  void run_piece(int64_t n);
+  void run_rows(int64_t rows, int64_t n);
 
   const RowPlan& plan_;
   ScratchLoan loan_;

@@ -151,33 +151,41 @@ inline constexpr int kMostStep = kSize == 16  ? 0
                                  : kSize == 4 ? 6
                                               : 8;
 
-constexpr int64_t kAhead = 8192;  // bytes
+template <int kSize, int kStep>
+void step_forwards(char* out, const char* in, int64_t n, int64_t, int64_t) {
+  copy_stepped<kSize, kStep>(out, in, n);
+}
+template <int kSize, int kStep>
+void step_backwards(char* out, const char* in, int64_t n, int64_t, int64_t ahead) {
+  copy_backwards<kSize, kStep>(out, in, n, ahead);
+}
+template <int kSize>
+void step_apart(char* out, const char* in, int64_t n, int64_t step, int64_t) {
+  copy_apart<kSize>(out, in, n, step);
+}
+
+template <int kSize>
+StepCopy step_copy(int64_t step) {
+  StepCopy found = step_apart<kSize>;
+  [&]<int... k>(std::integer_sequence<int, k...>) {
+    ((step == (k + 2) * kSize    ? void(found = step_forwards<kSize, k + 2>)
+      : step == -(k + 1) * kSize ? void(found = step_backwards<kSize, k + 1>)
+                                 : void()),
+     ...);
+  }(std::make_integer_sequence<int, std::max(kMostStep<kSize> - 1, 0)>{});
+  return found;
+}
 
 // Each row of words in steps, forwards or backwards, to words that follow each other.
 template <int kSize>
 void copy_in_steps(const MoveBlock& b) {
-  const auto rows = [&b](auto copy) {
-    for (int64_t r = 0; r < b.rows; ++r) copy(b.out + r * b.out_row, b.in + r * b.in_row);
-    return true;
-  };
-  const auto forwards = [&]<int kStep>(std::integral_constant<int, kStep>) {
-    return b.in_step == kStep * kSize && rows([&b](char* out, const char* in) {
-             copy_stepped<kSize, kStep>(out, in, b.columns);
-           });
-  };
+  constexpr int64_t kAhead = 8192;  // bytes
   const bool is_next_row = 0 < b.in_row && b.in_row <= 2 * kAhead;
   const int64_t ahead = is_next_row ? b.in_row : -kAhead;
-  const auto backwards = [&]<int kStep>(std::integral_constant<int, kStep>) {
-    return b.in_step == -kStep * kSize && rows([&](char* out, const char* in) {
-             copy_backwards<kSize, kStep>(out, in, b.columns, ahead);
-           });
-  };
-  const bool is_done = [&]<int... k>(std::integer_sequence<int, k...>) {
-    return (forwards(std::integral_constant<int, k + 2>{}) || ...) ||
-           (backwards(std::integral_constant<int, k + 1>{}) || ...);
-  }(std::make_integer_sequence<int, std::max(kMostStep<kSize> - 1, 0)>{});
-  if (is_done) return;
-  rows([&b](char* out, const char* in) { copy_apart<kSize>(out, in, b.columns, b.in_step); });
+  const StepCopy copy = step_copy<kSize>(b.in_step);
+  for (int64_t r = 0; r < b.rows; ++r) {
+    copy(b.out + r * b.out_row, b.in + r * b.in_row, b.columns, b.in_step, ahead);
+  }
 }
 
 }  // namespace

@@ -19,15 +19,15 @@ constexpr int64_t kWorthRepeating = 256;
 constexpr int64_t kFarRepeats = int64_t{4} << 20;
 constexpr int64_t kRowsGrain = 16384;  // elements that are worth another thread
 constexpr int64_t kLongRows = 32768;   // that deserve a BlockingRegion
-// Bytes of a block in a slot, about. What comes from further away than the second-level cache is
-// fetched a piece ahead, and in short ones: reading and writing take turns. Rows that fit a block
-// are enough of turns themselves, unless they come from memory.
+// Bytes of a block in a slot, about. What comes from further away than the second-level cache does
+// so in short pieces: the processor waits for it and for the outputs' lines at once, as far as it
+// sees ahead. Rows that fit a block are enough of turns themselves, unless they come from memory.
+// To ask for lines ahead is in the way of what the processor fetches by itself.
 constexpr int64_t kNearPiece = 4096;
 constexpr int64_t kFarPiece = 512;
-constexpr int64_t kNearReads = int64_t{1} << 20;
 constexpr int64_t kFarReads = int64_t{5} << 20;
 constexpr int64_t kMemoryReads = int64_t{16} << 20;
-constexpr int64_t kEven = 64;          // elements: pieces are multiples of these
+constexpr int64_t kEven = 32;          // elements: pieces are multiples of these
 constexpr int64_t kApartBytes = 1536;  // between buffers: see tile.cpp
 
 // Whether the elements of a row are neither neighbours nor one number, and none along another
@@ -167,9 +167,7 @@ class Rows {
     const int64_t bytes = carries ? reads() : 0;
     const bool fits = plan_.columns * widest <= kNearPiece;
     const int64_t far = fits ? kMemoryReads : kFarReads;
-    plan_.is_far = bytes > (fits ? kMemoryReads : kNearReads);
     plan_.piece = even_piece((bytes > far ? kFarPiece : kNearPiece) / widest);
-    if (fits) plan_.piece = std::max(plan_.piece, plan_.columns);
     for (RowSlot& s : plan_.slots) {
       if (!s.has_buffer()) continue;
       s.buffer = plan_.buffer_bytes;

@@ -94,3 +94,36 @@ def test_deviations_of_a_short_row_are_those_of_the_row_alone(dtype: str) -> Non
         assert [row.tobytes() for row in found] == alone
         wider = tl.tensor(np.concatenate([x, x], axis=1))[:, :n]
         assert bits(F.var(wider, axis=1)) == found.tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_deviations_are_exact_where_the_first_element_is_far_from_the_others(
+    dtype: str, axis: int
+) -> None:
+    for n in (9, 64, 500, 1024, 3000):
+        x = values((n, 21), "float64")
+        x[0] = 1e6
+        x[:, 1] += 1e5
+        x[n // 2, 2] = -1e7
+        x = x.astype(dtype) if axis == 0 else np.ascontiguousarray(x.astype(dtype).T)
+        exact = x.astype(np.longdouble).var(axis=axis)
+        found = np.asarray(F.var(tl.tensor(x), axis=axis), dtype="f8")
+        np.testing.assert_allclose(found, exact.astype("f8"), 1e-13 if dtype == "float64" else 2e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_largest_of_columns_of_halves_is_nan_where_any_is(dtype: str) -> None:
+    for rows, width in ((8, 16), (64, 33), (100, 130), (530, 70)):
+        x = values((rows, width), dtype)
+        x[rows // 3, 5] = np.nan
+        x[rows - 1, width - 1] = -np.nan
+        x[0, 7], x[1, 8] = np.inf, -np.inf
+        x[:, 9] = np.where(np.arange(rows) % 2 > 0, 0.0, -0.0)
+        for name in ("max", "min"):
+            call = getattr(F, name)
+            found = call(tl.tensor(x), axis=0)
+            wide = call(tl.tensor(x.astype("f4")), axis=0)
+            assert bits(found) == bits(wide.astype(dtype)), (name, rows, width)
+            alone = [bits(call(tl.tensor(np.ascontiguousarray(c)), axis=0)) for c in x.T[:9]]
+            assert alone[:9] == [bits(found[c]) for c in range(9)]

@@ -129,6 +129,11 @@ struct GemmKernels {
   void (*pack)(PackedOf<T>* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
                int64_t count, int64_t k);
 
+  // c = a @ b for `count` matrices of so few elements that a vector holds some, one behind the
+  // other in memory. How many of them are done: none, where they do not fit.
+  int64_t (*multiply_few)(int64_t count, int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row,
+                          int64_t a_k, const T* b, int64_t b_column, int64_t b_k, SumOf<T>* c);
+
   // y[j * y_row + i] = dot(a[i], x[j]) for rows that are contiguous along k.
   void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const PackedOf<T>* x,
                    int64_t x_rows, int64_t x_row, SumOf<T>* y, int64_t y_row);

@@ -89,12 +89,13 @@ void multiply_dots(const Problem<T>& x, bool in_parallel, Dots dots, Copy&& copy
     for (int64_t i = 0; i < x.m; ++i) copy(copies + i * x.k, i);
     rows = copies;
   }
-  const int64_t down = ceil_div(x.m, kRows), pieces = down * ceil_div(x.n, kColumns);
+  const Split down = split_at_most(x.m, kRows);
+  const int64_t pieces = down.count * ceil_div(x.n, kColumns);
   parallel_for(pieces, in_parallel ? 1 : pieces, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (i > begin) check_interrupt();
-      const int64_t row = i % down * kRows, height = std::min(kRows, x.m - row);
-      const int64_t column = i / down * kColumns, width = std::min(kColumns, x.n - column);
+      const int64_t row = down.begin(i % down.count), height = down.size(i % down.count);
+      const int64_t column = i / down.count * kColumns, width = std::min(kColumns, x.n - column);
       dots(width, x.k, x.b.at(column, 0), x.b.lane_stride, rows + row * row_stride, height,
            row_stride, x.c + row * x.c_row + column, x.c_row);
       x.epilogue(row, height, column, width);
@@ -251,7 +252,7 @@ template <class T>
 bool is_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
   return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.b.lane_stride == 1 &&
          (kernels.reads_partial_b || x.n % kernels.lanes == 0) &&
-         (x.m == 1 || !has_dots(kernels, x));
+         (x.m == 1 ? x.n > 1 : !has_dots(kernels, x));
 }
 
 // One tile of a small product.
@@ -295,6 +296,21 @@ bool is_packed_small(const GemmKernels<T>& kernels, const Problem<T>& x, double 
   return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.m > 1 && !has_dots(kernels, x);
 }
 
+// How many of the products of tiny matrices that lie one behind the other are done.
+template <class T>
+int64_t multiply_few(const GemmKernels<T>& kernels, const Problem<T>& x, int64_t count,
+                     const BatchSteps& step) {
+  // In rows or in columns without gaps.
+  const auto is_dense = [](const Operand<T>& y, int64_t lanes, int64_t k) {
+    return (y.k_stride == 1 && y.lane_stride == k) || (y.lane_stride == 1 && y.k_stride == lanes);
+  };
+  if (kernels.multiply_few == nullptr || x.c_row != x.n || step.c != x.m * x.n) return 0;
+  if (step.a != x.m * x.k || step.b != x.k * x.n) return 0;
+  if (!is_dense(x.a, x.m, x.k) || !is_dense(x.b, x.n, x.k)) return 0;
+  return kernels.multiply_few(count, x.m, x.n, x.k, x.a.data, x.a.lane_stride, x.a.k_stride,
+                              x.b.data, x.b.lane_stride, x.b.k_stride, x.c);
+}
+
 // Many small products of one shape, the operands of each `step` elements behind those of the one
 // before: their tiles are found once, and nothing is asked for ahead, which the processor does by
 // itself where products follow each other. False: another way suits the shape.
@@ -314,16 +330,19 @@ bool multiply_small_ones(const GemmKernels<T>& kernels, Problem<T> x, int64_t co
     return true;
   }
   if (!is_in_place && !is_packed_small(kernels, x, work)) return false;
+  const int64_t done = multiply_few(kernels, x, count, step);
+  x.a.data += done * step.a;
+  x.c += done * step.c;
   SmallVector<SmallTile<T>, 8> tiles;
   each_small_tile(kernels, x.m, x.n, [&](const SmallTile<T>& tile) { tiles.push_back(tile); });
   ScratchLoan buffer(t_buffer_b);
   const int64_t row = ceil_div(x.n, kernels.lanes) * kernels.lanes;
   T* const packed = is_in_place ? nullptr : buffer.reserve<T>(row * x.k);
   const Operand<T> b = x.b;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = done; i < count; ++i) {
     if (is_in_place) {
       x.b.data = b.data + i * step.b;
-    } else if (i == 0 || step.b != 0) {
+    } else if (i == done || step.b != 0) {
       kernels.pack(packed, row, b.data + i * step.b, b.lane_stride, b.k_stride, x.n, x.k);
       x.b = {packed, 1, row};
     }

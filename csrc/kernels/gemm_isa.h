@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/gemm.h"
+#include "kernels/gemm_few.h"
 #include "kernels/gemm_halves.h"
 #include "kernels/gemm_packing.h"
 #include "kernels/gemm_rows.h"
@@ -270,6 +271,9 @@ constexpr detail::GemmKernels<T> gemm_kernels() {
   kernels.pack = pack<T>;
   kernels.dot_rows = dot_rows<T>;
   kernels.sum_rows = sum_rows<T>;
+#if defined(__AVX2__)
+  if constexpr (kIsFloat<T>) kernels.multiply_few = multiply_few<T>;
+#endif
   return kernels;
 }
 

@@ -164,12 +164,12 @@ void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
 }
 
 constexpr int kDottedRows = 4;  // of a, so that all rows of x find them in the cache
-// As many as the registers hold sums of: each vector that is loaded serves as many sums.
+// As many as the registers hold sums of: each vector that is loaded serves as many sums. Parts of
+// more than one have two at least, so that only one by itself has two sums.
 template <class T>
-constexpr int kDottedOthers = !std::is_same_v<T, SumOf<T>> ? (kRegisters >= 32 ? 4 : 2)
-                              : kRegisters >= 32           ? 6
-                              : kRegisters >= 16           ? 3
-                                                           : 2;
+constexpr int kDottedOthers = kRegisters < 32               ? 3
+                              : std::is_same_v<T, SumOf<T>> ? 6
+                                                            : 4;
 
 template <class T>
 struct RowDots {

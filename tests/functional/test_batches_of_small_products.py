@@ -58,6 +58,22 @@ def test_products_in_batches_are_those_one_by_one(dtype: str, seed: int) -> None
         check(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 7, 50])
+def test_few_elements_in_any_order_are_those_one_by_one(dtype: str, count: int) -> None:
+    rng = np.random.default_rng(count)
+    for m, n, k in np.ndindex(5, 5, 8):
+        a, turned_a = (numbers(rng, count, *each, dtype=dtype) for each in _turns(m + 1, k + 1))
+        b, turned_b = (numbers(rng, count, *each, dtype=dtype) for each in _turns(k + 1, n + 1))
+        for left in (a, turned_a.mT):
+            for right in (b, turned_b.mT):
+                check(left, right)
+
+
+def _turns(rows: int, columns: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (rows, columns), (columns, rows)
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 4, 5), (3, 0, 4, 5), (3, 4, 0, 5), (3, 4, 5, 0)])
 def test_batches_of_nothing_are_products_too(shape: tuple[int, int, int, int]) -> None:
     count, m, k, n = shape

@@ -193,37 +193,31 @@ bool is_streamed(const Problem<T>& x) {
 }
 
 // Whether dot products along k take less than tiles, by the multiply-adds of vectors that are due
-// or that would fit in the time: the lanes of a dot product are summed, and its last vector is not
-// full; a tile's last columns are not, it is begun and stored, and its columns must follow each
-// other for each step along k.
+// for each row or that would fit in the time: the lanes of a dot product are summed, and its last
+// vector is not full; a tile's last columns are not, and it is begun and stored. The bits of a
+// product hang on it, so neither how the operands lie counts nor how many rows there are, which a
+// batch may be a part of: by so much less that b may be turned for it.
 template <class T>
 bool are_dots_less(const GemmKernels<T>& kernels, const Problem<T>& x) {
   constexpr double kJoin = 3, kBegin = 0.3;  // of each sum
-  constexpr double kTurn = 0.3;              // an element
-  constexpr double kCall = 60;               // of what packs for tiles
-  const double k = static_cast<double>(x.k);
-  const double sums = static_cast<double>(x.m) * static_cast<double>(x.n);
-  const auto whole = [&](int64_t n) { return static_cast<double>(ceil_div(n, kernels.lanes)); };
-  const double turned_a = kTurn * static_cast<double>(x.m) * k;
-  const double turned_b = kTurn * static_cast<double>(x.n) * k;
-  double dots = sums * (whole(x.k) + kJoin);
-  double tiles = static_cast<double>(x.m) * whole(x.n) * k + sums * kBegin;
-  if (x.a.k_stride != 1) dots += turned_a;
-  if (x.b.k_stride != 1) dots += turned_b;
-  if (x.b.lane_stride != 1) tiles += turned_b + kCall;
-  return dots < tiles;
+  constexpr double kMuch = 1.25;
+  constexpr int64_t kLeastSteps = 64;
+  const double k = static_cast<double>(x.k), n = static_cast<double>(x.n);
+  const auto whole = [&](int64_t count) {
+    return static_cast<double>(ceil_div(count, kernels.lanes));
+  };
+  return x.k >= kLeastSteps && kMuch * n * (whole(x.k) + kJoin) < whole(x.n) * k + n * kBegin;
 }
 
 // Whether dot products are the way: for one row of any b that is contiguous along k, for few of a
 // long one, and for small products that take less so.
 template <class T>
 bool has_dots(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  constexpr int64_t kNear = int64_t{512} << 10;  // bytes that are read again for other rows
+  constexpr int64_t kNear = int64_t{512} << 10;  // bytes of b, which are read again for other rows
   const bool is_along = x.b.k_stride == 1;
   if (x.m == 1 || (is_along && x.m <= 8 && x.k >= 512)) return is_along;
   if (!kIsWhole<T> || x.n == 1) return false;
-  const bool is_near = x.m <= 8 || x.n * x.k * int64_t{sizeof(T)} <= kNear;
-  return is_near && are_dots_less(kernels, x);
+  return x.n * x.k * int64_t{sizeof(T)} <= kNear && are_dots_less(kernels, x);
 }
 
 template <class T>

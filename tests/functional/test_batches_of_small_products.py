@@ -92,3 +92,21 @@ def test_threads_share_a_batch_without_a_change() -> None:
     finally:
         tl.set_num_threads(before)
     check(a[:, :5], b[:, :5])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_bits_of_a_product_are_not_those_of_its_layout(dtype: str) -> None:
+    """Programs that come from a file, and weights that are kept, may lie otherwise. Products of 64
+    steps and fewer are apart, as are those of long rows with few."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        m, n = (int(rng.choice(SIZES[1:])) for _ in range(2))
+        k = int(rng.choice([*SIZES, 100, 257, 400, 511]))
+        if m * n * k <= 64:
+            continue
+        a, b = numbers(rng, m, k, dtype=dtype), numbers(rng, k, n, dtype=dtype)
+        wanted = np.asarray(tl.matmul(a, b)).tobytes()
+        left, right = np.asarray(a).T.copy(), np.asarray(b).T.copy()
+        for x in (a, tl.tensor(left).T):
+            for y in (b, tl.tensor(right).T):
+                assert np.asarray(tl.matmul(x, y)).tobytes() == wanted, (m, n, k)

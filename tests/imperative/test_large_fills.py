@@ -61,7 +61,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["sync", "async", "lazy"])
+@pytest.mark.parametrize("mode", ["sync", "lazy"])
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("made", MADE)
 def test_a_large_fill_is_what_it_would_be_if_it_were_written(

@@ -205,6 +205,9 @@ bool push_lazily(const Op& op, Args args, int64_t threshold, LazyNode::Reader as
 bool push_fill(const Op& op, Values& out) {
   static const OpClass* const fill = registry().find_op("Fill");
   if (&op.cls != fill || !has_embedder()) return false;
+  constexpr int64_t kWidest = 16;  // bytes of an element: few are told without inference
+  const auto* const shape = std::get_if<std::vector<int64_t>>(&op.attr("shape"));
+  if (shape != nullptr && element_count(*shape) * kWidest < int64_t{kLeastFill}) return false;
   const Spec spec = infer(op, {})[0];
   if (!spec.device.is_cpu() || result_bytes(spec) < kLeastFill) return false;
   if (waiting().count >= kMaxWaiting) finish_lazy("much is waiting");

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from support.engine import normal
+from support.engine import normal, nothing_was_fused
 
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike import functional as F
+
+__all__ = ["nothing_was_fused"]  # around each test
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "+": operator.add,
@@ -23,15 +25,6 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "<": operator.lt,
     "%": operator.mod,
 }
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_fused() -> Iterator[None]:
-    """What was told before is forgotten, and nothing is left behind."""
-    with tl.engine.mode("lazy"):
-        pass
-    yield
-    assert _C.waiting_ops() == []
 
 
 def programs() -> list[list[str]]:

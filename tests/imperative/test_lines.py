@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from support.engine import normal
+from support.engine import normal, nothing_was_fused
 from support.long_runs import seeds
 
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike import functional as F
 
+__all__ = ["nothing_was_fused"]  # around each test
+
 SCALE = normal(16, 1, seed=1)
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_fused() -> Iterator[None]:
-    """What was told before is forgotten, and nothing is left behind."""
-    with tl.engine.mode("lazy"):
-        pass
-    yield
-    assert _C.waiting_ops() == []
 
 
 def programs() -> list[tuple[list[str], int]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tensorlike as tl
 from tensorlike import _C
@@ -21,3 +22,12 @@ def programs_of(run: Callable[[], Any]) -> list[dict[str, Any]]:
         run()
         programs: list[dict[str, Any]] = _C.fused_programs()
     return programs
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_fused() -> Iterator[None]:
+    """What was told before is forgotten, and nothing is left behind."""
+    with tl.engine.mode("lazy"):
+        pass
+    yield
+    assert _C.waiting_ops() == []
